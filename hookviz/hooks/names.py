@@ -1,0 +1,131 @@
+"""Layer names: what ``named_modules()`` calls a module, without the wrappers that compiling and parallel running put in front."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, TypeAlias
+
+import torch
+from torch import nn
+
+from hookviz.errors import HookvizError, UnknownLayerError
+
+Layers: TypeAlias = "str | type[nn.Module] | nn.Module | Iterable[str | type[nn.Module] | nn.Module]"
+
+_COMPILED = "_orig_mod"
+_PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
+
+
+def eager(module: nn.Module) -> nn.Module:
+    """Give the network itself: without the wrapper of ``torch.compile``, ``DataParallel`` or ``DistributedDataParallel``.
+
+    Raises:
+        HookvizError: ``module`` is a TorchScript module, which has no eager original to look at, or runs on several GPUs.
+    """
+    while True:
+        if isinstance(module, torch.jit.ScriptModule):
+            raise HookvizError("a TorchScript module has no Python layers to look at; pass the nn.Module it was made from.")
+        if isinstance(module, nn.DataParallel) and len(module.device_ids) > 1:
+            raise HookvizError("DataParallel runs copies of the network on several GPUs; pass its `.module` and run that.")
+        if isinstance(module, _PARALLEL):
+            module = module.module
+        elif _COMPILED in module._modules:
+            module = module.get_submodule(_COMPILED)
+        else:
+            return module
+
+
+class LayerNames(Mapping[str, nn.Module]):
+    """The layers of a network by name, in the order of ``named_modules()``; the root is ``""``.
+
+    A module reachable under several names is listed under the first one, and every other one leads to it.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.root = eager(module)
+        self._modules: dict[str, nn.Module] = {}
+        self._canonical: dict[str, str] = {}
+        first: dict[int, str] = {}
+        for name, layer in _named(self.root):
+            canonical = first.setdefault(id(layer), name)
+            self._canonical.setdefault(name, canonical)
+            self._modules.setdefault(canonical, layer)
+
+    def __getitem__(self, name: str) -> nn.Module:
+        return self._modules[self.canonical(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._canonical
+
+    def canonical(self, name: str) -> str:
+        """Give the name a layer is listed under, for any of its names.
+
+        Raises:
+            UnknownLayerError: no layer has that name; the message has close matches.
+        """
+        if name in self._canonical:
+            return self._canonical[name]
+        raise unknown_layer(name, self._canonical, type(self.root).__name__)
+
+    def resolve(self, layers: Layers) -> list[str]:
+        """Give the names that names, globs, types, modules, or a list of them stand for: each once, in order of listing.
+
+        Raises:
+            UnknownLayerError: one of them matches nothing.
+        """
+        many = [layers] if isinstance(layers, (str, type, nn.Module)) else list(layers)
+        chosen = {name for one in many for name in self._resolve_one(one)}
+        return [name for name in self._modules if name in chosen]
+
+    def _resolve_one(self, layer: Any) -> list[str]:
+        if isinstance(layer, str):
+            return [self._canonical[layer]] if layer in self._canonical else self._resolve_glob(layer)
+        if isinstance(layer, nn.Module):
+            wanted = eager(layer)
+            found = [name for name, module in self._modules.items() if module is wanted]
+        elif isinstance(layer, type):
+            found = [name for name, module in self._modules.items() if isinstance(module, layer)]
+        else:
+            raise UnknownLayerError(f"a layer is chosen by name, glob, module or type, not by {layer!r}.")
+        if not found:
+            shown = layer.__name__ if isinstance(layer, type) else f"this {type(layer).__name__}"
+            raise UnknownLayerError(f"no layer of {type(self.root).__name__} is {shown}; list_layers() shows what there is.")
+        return found
+
+    def _resolve_glob(self, pattern: str) -> list[str]:
+        if not any(mark in pattern for mark in "*?["):
+            return [self.canonical(pattern)]
+        found = [canonical for name, canonical in self._canonical.items() if fnmatchcase(name, pattern)]
+        if not found:
+            raise UnknownLayerError(
+                f"no layer of {type(self.root).__name__} matches {pattern!r}; list_layers() shows the names there are."
+            )
+        return found
+
+
+def unknown_layer(name: str, known: Iterable[str], where: str) -> UnknownLayerError:
+    """Make the error for a name that is not there, with the closest names that are."""
+    close = difflib.get_close_matches(name, list(known), n=3)
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "list_layers() shows the names there are."
+    return UnknownLayerError(f"no layer {name!r} in {where}; {hint}")
+
+
+def _named(root: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """Every name of every module, wrappers of ``torch.compile`` folded away where that leaves names distinct."""
+    pairs = [
+        (name, module)
+        for name, module in root.named_modules(remove_duplicate=False)
+        if not (_COMPILED in module._modules and type(module).__name__ == "OptimizedModule")
+    ]
+    taken = {name for name, _ in pairs}
+    for name, module in pairs:
+        folded = ".".join(part for part in name.split(".") if part != _COMPILED)
+        yield (folded if folded == name or folded not in taken else name), module

@@ -1,0 +1,142 @@
+"""Walking what modules take and return: tensors inside tuples, lists, dicts, dataclasses and plain objects.
+
+torch's own pytree treats unknown classes as opaque; torchvision's ``ImageList`` and model outputs of other libraries are such
+classes, and the tensors in them are what a reader wants to see.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from hookviz.types import TensorInfo
+
+Leaf = TypeVar("Leaf")
+
+_OPAQUE = (nn.Module, torch.Size, torch.device, torch.Generator, FunctionType, MethodType, ModuleType, type, str, bytes)
+
+
+def tensor_info(path: str, tensor: Tensor) -> TensorInfo:
+    """Describe a tensor that sits at ``path``."""
+    return TensorInfo(path, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+
+
+def tensor_infos(value: object) -> tuple[TensorInfo, ...]:
+    """Describe every tensor in ``value``, in order."""
+    return tuple(tensor_info(path, tensor) for path, tensor in leaves(value, Tensor))
+
+
+def leaves(value: object, leaf: type[Leaf], path: str = "") -> Iterator[tuple[str, Leaf]]:
+    """Give ``(dotted path, leaf)`` for every instance of ``leaf`` inside ``value``; the path is ``""`` for ``value`` itself."""
+    found: list[tuple[str, Leaf]] = []
+
+    def collect(where: str, one: Leaf) -> Leaf:
+        found.append((where, one))
+        return one
+
+    map_leaves(value, leaf, collect, path=path)
+    yield from found
+
+
+def map_leaves(
+    value: Any,
+    leaf: type[Leaf],
+    function: Callable[[str, Leaf], Any],
+    *,
+    path: str = "",
+) -> Any:
+    """Rebuild ``value`` with every instance of ``leaf`` replaced by ``function(path, leaf)``.
+
+    Containers keep their types (a namedtuple stays one, a 1-tuple stays a 1-tuple); ``value`` itself is never changed, and
+    what holds no leaf is returned as it is. Values may contain themselves.
+    """
+    return _Rebuild(leaf, function).visit(value, path)
+
+
+class _Rebuild:
+    """One walk; remembers what it has rebuilt, so that shared and circular parts stay shared and circular."""
+
+    def __init__(self, leaf: type[Any], function: Callable[[str, Any], Any]) -> None:
+        self._leaf = leaf
+        self._function = function
+        self._done: dict[int, Any] = {}
+
+    def visit(self, value: Any, path: str) -> Any:
+        if isinstance(value, self._leaf):
+            return self._function(path, value)
+        if value is None or isinstance(value, (bool, int, float, complex, _OPAQUE)):
+            return value
+        if id(value) in self._done:
+            return self._done[id(value)]
+        if isinstance(value, tuple):
+            return self._tuple(value, path)
+        if isinstance(value, list):
+            return self._list(value, path)
+        if isinstance(value, Mapping):
+            return self._mapping(value, path)
+        if getattr(value, "__dict__", None) or getattr(type(value), "__slots__", None):
+            return self._object(value, path)
+        return value
+
+    def _tuple(self, value: tuple[Any, ...], path: str) -> tuple[Any, ...]:
+        fields = getattr(value, "_fields", None) or range(len(value))
+        items = [self.visit(item, _join(path, name)) for name, item in zip(fields, value, strict=True)]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        if type(value) is tuple:
+            return tuple(items)
+        make = getattr(value, "_make", type(value))  # torch.return_types take one sequence, namedtuples have _make
+        rebuilt: tuple[Any, ...] = make(items)
+        return rebuilt
+
+    def _list(self, value: list[Any], path: str) -> list[Any]:
+        rebuilt = copy.copy(value)
+        self._done[id(value)] = rebuilt
+        rebuilt[:] = [self.visit(item, _join(path, index)) for index, item in enumerate(value)]
+        return rebuilt
+
+    def _mapping(self, value: Mapping[Any, Any], path: str) -> Any:
+        rebuilt = copy.copy(value)
+        self._done[id(value)] = rebuilt
+        if not hasattr(rebuilt, "__setitem__"):
+            return value
+        for key, item in value.items():
+            rebuilt[key] = self.visit(item, _join(path, key))  # type: ignore[index]  # checked just above
+        return rebuilt
+
+    def _object(self, value: Any, path: str) -> Any:
+        attributes = _attributes(value)
+        self._done[id(value)] = value
+        changed: dict[str, Any] = {}
+        for name, item in attributes.items():
+            new = self.visit(item, _join(path, name))
+            if new is not item:
+                changed[name] = new
+        if not changed:
+            return value
+        rebuilt = copy.copy(value)
+        self._done[id(value)] = rebuilt
+        for name, item in changed.items():
+            object.__setattr__(rebuilt, name, item)  # frozen dataclasses refuse the plain way
+        return rebuilt
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    slots = [name for kind in type(value).__mro__ for name in _slot_names(kind)]
+    named = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    return named | getattr(value, "__dict__", {})
+
+
+def _slot_names(kind: type) -> tuple[str, ...]:
+    slots = kind.__dict__.get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    return tuple(name for name in names if name not in {"__dict__", "__weakref__"})
+
+
+def _join(path: str, name: object) -> str:
+    return f"{path}.{name}" if path else str(name)
