@@ -1,0 +1,9 @@
+"""The catalogue of networks: which there are, and each with its own preprocessing, class names and origin."""
+
+from __future__ import annotations
+
+from hookviz.models.catalogue import list_models, list_weights, load_model
+from hookviz.models.model import Model
+from hookviz.models.recipe import Recipe
+
+__all__ = ["Model", "Recipe", "list_models", "list_weights", "load_model"]
