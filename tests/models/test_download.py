@@ -222,7 +222,8 @@ def test_without_a_network_the_untrained_model_is_offered(monkeypatch: pytest.Mo
         load_model("resnet18")
     assert str(caught.value) == (
         "The weights IMAGENET1K_V1 of resnet18: resnet18-f37072fd.pth could not be downloaded: "
-        "download.pytorch.org could not be reached; load_model('resnet18', weights=None) gives the same network untrained."
+        "download.pytorch.org could not be reached; "
+        "load_model('resnet18', weights=None) gives the same network untrained."
     )
 
 

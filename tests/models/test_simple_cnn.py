@@ -6,6 +6,7 @@ import torch
 from PIL import Image
 from sklearn.datasets import load_digits
 
+from hookviz.bundled import bundled_file
 from hookviz.models import load_model
 from hookviz.models.simple_cnn import SimpleCNN
 from scripts import train_simple_cnn
@@ -25,10 +26,18 @@ def pictures(size: int) -> list[Image.Image]:
 @pytest.mark.parametrize(("size", "right"), [(256, RIGHT_ENLARGED), (8, RIGHT_AS_THEY_ARE)])
 def test_stored_weights_have_the_stated_accuracy_on_pictures_held_out(size: int, right: int) -> None:
     model = load_model("simple_cnn", device="cpu")
-    expected = load_digits().target[::5].tolist()
-    found = [int(model.predict(picture, k=1)[0].label) for picture in pictures(size)]
+    expected = torch.from_numpy(load_digits().target[::5])
+    with torch.no_grad():
+        found = model.module(torch.cat([model.prepare(picture) for picture in pictures(size)])).argmax(dim=1)
     assert len(found) == HELD_OUT
-    assert sum(a == b for a, b in zip(found, expected, strict=True)) == right
+    assert int((found == expected).sum()) == right
+
+
+@pytest.mark.parametrize("digit", ["3", "8"])
+def test_sample_digits_are_read_rightly(digit: str) -> None:
+    with Image.open(bundled_file(f"digit_{digit}.png")) as picture:
+        (prediction,) = load_model("simple_cnn", device="cpu").predict(picture, k=1)
+    assert prediction.label == digit
 
 
 @pytest.mark.slow
