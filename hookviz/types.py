@@ -36,9 +36,9 @@ class TensorInfo:
 class LayerInfo:
     """One module of a network.
 
-    ``depth`` is 0 for the root. ``parameters`` counts the elements of every parameter in and below the module, each once.
-    ``calls`` is how often one forward runs it, and None where no forward was run to find out. ``outputs`` has, for each
-    call, the tensors it returned.
+    ``depth`` is 0 for the root. ``parameters`` counts the elements of every parameter in and below the module, each
+    once. ``calls`` is how often one forward runs it, and None where no forward was run to find out. ``outputs`` has,
+    for each call, the tensors it returned.
     """
 
     name: str
@@ -78,9 +78,10 @@ class Histogram:
 class Summary:
     """What a tensor holds, in numbers.
 
-    ``count`` is all elements; ``mean``, ``std`` (population, ddof 0), ``min``, ``max`` and ``histogram`` speak of the finite
-    ones, in float64, and are None (the histogram: empty) where there is none. ``zeros`` counts exact zeros. ``shows`` says what
-    the numbers are of: ``"value"``, or ``"magnitude"`` for complex and ``"dequantized value"`` for quantized tensors.
+    ``count`` is all elements; ``mean``, ``std`` (population, ddof 0), ``min``, ``max`` and ``histogram`` speak of the
+    finite ones, in float64, and are None (the histogram: empty) where there is none. ``zeros`` counts exact zeros.
+    ``shows`` says what the numbers are of: ``"value"``, or ``"magnitude"`` for complex and ``"dequantized value"`` for
+    quantized tensors.
     """
 
     count: int
@@ -111,9 +112,10 @@ class Summary:
 class ChannelMaps:
     """A layer's tensor arranged for drawing: one map per channel.
 
-    ``maps`` is (C, H, W) float32. ``nan``, ``posinf`` and ``neginf`` are boolean (C, H, W), taken from the original dtype.
-    ``layout`` names the axes as they were read (``"NCHW"``); ``shape`` and ``dtype`` are the original tensor's; ``shows`` says what the
-    numbers are of, as in :class:`Summary`; ``note`` is a sentence for the reader where the arrangement needs one, else ``""``.
+    ``maps`` is (C, H, W) float32. ``nan``, ``posinf`` and ``neginf`` are boolean (C, H, W), taken from the original
+    dtype. ``layout`` names the axes as they were read (``"NCHW"``); ``shape`` and ``dtype`` are the original tensor's;
+    ``shows`` says what the numbers are of, as in :class:`Summary`; ``note`` is a sentence for the reader where the
+    arrangement needs one, else ``""``.
     """
 
     maps: npt.NDArray[np.float32]
@@ -130,8 +132,9 @@ class ChannelMaps:
         if self.maps.ndim != 3:
             raise ValueError(f"maps must be (channels, height, width), got shape {self.maps.shape}")
         for name in ("nan", "posinf", "neginf"):
-            if getattr(self, name).shape != self.maps.shape:
-                raise ValueError(f"{name} must have the shape of maps {self.maps.shape}, got {getattr(self, name).shape}")
+            mask: BoolArray = getattr(self, name)
+            if mask.shape != self.maps.shape:
+                raise ValueError(f"{name} must have the shape of maps {self.maps.shape}, got {mask.shape}")
 
     @property
     def channels(self) -> int:
@@ -141,7 +144,7 @@ class ChannelMaps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChannelStatistics:
-    """One row per channel, each an array of length C: float64 over the channel's finite values, NaN where it has none."""
+    """One row per channel, each an array of length C: over the channel's finite values, NaN where it has none."""
 
     mean: npt.NDArray[np.float64]
     std: npt.NDArray[np.float64]

@@ -1,0 +1,23 @@
+"""Everything that touches a running network."""
+
+from hookviz.hooks.attach import HookHandles, attach
+from hookviz.hooks.layers import list_layers
+from hookviz.hooks.overwrites import Overwrite, watch_overwrites
+from hookviz.hooks.private_copy import private_copy
+from hookviz.hooks.record import record
+from hookviz.hooks.recording import Call, FailedLayer, LayerCalls, Recording, Run
+
+__all__ = [
+    "Call",
+    "FailedLayer",
+    "HookHandles",
+    "LayerCalls",
+    "Overwrite",
+    "Recording",
+    "Run",
+    "attach",
+    "list_layers",
+    "private_copy",
+    "record",
+    "watch_overwrites",
+]

@@ -1,7 +1,7 @@
 """Attaching hooks so that they always come off again. The only file that registers hooks on modules.
 
-Torch hands out hook numbers from an unguarded counter, so two threads registering at once can get the same number and lose a
-hook; everything here registers under one lock.
+Torch hands out hook numbers from an unguarded counter, so two threads registering at once can get the same number and
+lose a hook; everything here registers under one lock.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _REGISTER: dict[str, str] = {
 class HookHandles:
     """Hooks registered together and removed together.
 
-    Use as a context manager: leaving it, for whatever reason, removes every hook registered through it. Removing twice is
-    harmless.
+    Use as a context manager: leaving it, for whatever reason, removes every hook registered through it. Removing twice
+    is harmless.
     """
 
     def __init__(self) -> None:
@@ -49,11 +49,8 @@ class HookHandles:
     ) -> None:
         self.remove()
 
-    def __len__(self) -> int:
-        return len(self._handles)
-
     def add(self, module: nn.Module, hook: Hook, kind: HookKind, **options: bool) -> None:
-        """Register ``hook`` on ``module`` with torch's own options for that kind (``prepend``, ``with_kwargs``, ``always_call``).
+        """Register ``hook`` on ``module``, with torch's own options for that kind (``with_kwargs`` and the like).
 
         Raises:
             HookvizError: the kind does not exist, or torch refuses hooks on this module (a TorchScript module).
@@ -91,8 +88,8 @@ class BoundHook:
     """A hook that belongs to one module and one thread, and is inert everywhere else.
 
     A model on which it sits may be called from other threads, or be deep-copied: neither reaches ``function``. What
-    ``function`` returns is dropped, so that looking never changes an output. Saving the model meanwhile is refused, since the
-    file would hold the recording.
+    ``function`` returns is dropped, so that looking never changes an output. Saving the model meanwhile is refused,
+    since the file would hold the recording.
     """
 
     __slots__ = ("_function", "_module", "_thread")
@@ -103,6 +100,7 @@ class BoundHook:
         self._thread = threading.get_ident()
 
     def __call__(self, module: nn.Module, *arguments: Any) -> None:
+        """Run the function where it belongs, and nothing elsewhere."""
         if module is self._module and threading.get_ident() == self._thread:
             self._function(*arguments)
 
@@ -110,7 +108,9 @@ class BoundHook:
         return _inert
 
     def __reduce__(self) -> str:
-        raise HookvizError("hookviz is recording this model: leave the recording's `with` block before saving the model.")
+        raise HookvizError(
+            "hookviz is recording this model: leave the recording's `with` block before saving the model."
+        )
 
 
 def _inert(*_: Any) -> None:
@@ -133,8 +133,8 @@ def attach(
         module: the network; a compiled one stands for its eager original.
         hooks: for each layer name (or glob) one hook or several, run in that order, with torch's own signatures:
             ``hook(module, args, output)`` for ``forward``, ``hook(module, args)`` for ``forward_pre``,
-            ``hook(module, grad_input, grad_output)`` for ``backward`` and ``hook(module, grad_output)`` for ``backward_pre``.
-            What a hook returns replaces the value, as in torch.
+            ``hook(module, grad_input, grad_output)`` for ``backward`` and ``hook(module, grad_output)`` for
+            ``backward_pre``. What a hook returns replaces the value, as in torch.
         kind: which of the four.
         options: torch's own for that kind: ``prepend``, ``with_kwargs``, ``always_call``.
 
@@ -143,7 +143,12 @@ def attach(
         HookvizError: an unknown kind, or a module that torch allows no hooks on.
     """
     names = LayerNames(module)
-    chosen = [(names[layer], hook) for name, given in hooks.items() for layer in names.resolve(name) for hook in _as_list(given)]
+    chosen = [
+        (names[layer], hook)
+        for name, given in hooks.items()
+        for layer in names.resolve(name)
+        for hook in _as_list(given)
+    ]
     with HookHandles() as handles:
         for layer, hook in chosen:
             handles.add(layer, hook, kind, **options)

@@ -1,4 +1,4 @@
-"""Layer names: what ``named_modules()`` calls a module, without the wrappers that compiling and parallel running put in front."""
+"""Layer names: what ``named_modules()`` calls a module, without the wrappers that compiling or parallelising adds."""
 
 from __future__ import annotations
 
@@ -19,16 +19,21 @@ _PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 
 
 def eager(module: nn.Module) -> nn.Module:
-    """Give the network itself: without the wrapper of ``torch.compile``, ``DataParallel`` or ``DistributedDataParallel``.
+    """Give the network without the wrapper of ``torch.compile``, ``DataParallel`` or ``DistributedDataParallel``.
 
     Raises:
-        HookvizError: ``module`` is a TorchScript module, which has no eager original to look at, or runs on several GPUs.
+        HookvizError: ``module`` is a TorchScript module, which has no eager original to look at, or runs on several
+            GPUs.
     """
     while True:
         if isinstance(module, torch.jit.ScriptModule):
-            raise HookvizError("a TorchScript module has no Python layers to look at; pass the nn.Module it was made from.")
+            raise HookvizError(
+                "a TorchScript module has no Python layers to look at; pass the nn.Module it was made from."
+            )
         if isinstance(module, nn.DataParallel) and len(module.device_ids) > 1:
-            raise HookvizError("DataParallel runs copies of the network on several GPUs; pass its `.module` and run that.")
+            raise HookvizError(
+                "DataParallel runs copies of the network on several GPUs; pass its `.module` and run that."
+            )
         if isinstance(module, _PARALLEL):
             module = module.module
         elif _COMPILED in module._modules:
@@ -65,6 +70,18 @@ class LayerNames(Mapping[str, nn.Module]):
     def __contains__(self, name: object) -> bool:
         return name in self._canonical
 
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Every name of every layer, with the name it is listed under."""
+        return self._canonical
+
+    def above(self, layers: Iterable[str]) -> set[str]:
+        """The layers that contain one of these, by any of its names."""
+        wanted = set(layers)
+        paths = [alias.split(".") for alias, name in self._canonical.items() if name in wanted and alias]
+        above = {".".join(path[:length]) for path in paths for length in range(len(path))}
+        return {self._canonical[name] for name in above if name in self._canonical}
+
     def canonical(self, name: str) -> str:
         """Give the name a layer is listed under, for any of its names.
 
@@ -76,7 +93,7 @@ class LayerNames(Mapping[str, nn.Module]):
         raise unknown_layer(name, self._canonical, type(self.root).__name__)
 
     def resolve(self, layers: Layers) -> list[str]:
-        """Give the names that names, globs, types, modules, or a list of them stand for: each once, in order of listing.
+        """Give the names that names, globs, types, modules, or a list of them stand for, each once, in listed order.
 
         Raises:
             UnknownLayerError: one of them matches nothing.
@@ -97,7 +114,9 @@ class LayerNames(Mapping[str, nn.Module]):
             raise UnknownLayerError(f"a layer is chosen by name, glob, module or type, not by {layer!r}.")
         if not found:
             shown = layer.__name__ if isinstance(layer, type) else f"this {type(layer).__name__}"
-            raise UnknownLayerError(f"no layer of {type(self.root).__name__} is {shown}; list_layers() shows what there is.")
+            raise UnknownLayerError(
+                f"no layer of {type(self.root).__name__} is {shown}; list_layers() shows what there is."
+            )
         return found
 
     def _resolve_glob(self, pattern: str) -> list[str]:

@@ -13,11 +13,17 @@ from torch import Tensor, nn
 def preserved(module: nn.Module) -> Iterator[None]:
     """Run ``module`` in eval mode without gradients; afterwards it, the grad mode and the random state are as before.
 
-    Put back: train/eval flags per module, ``requires_grad``, ``.grad``, buffers (values and identity), and the random state of
-    the CPU and of the module's CUDA devices. The train/eval flags are the module's own, so threads that share a module must
-    share it in eval mode.
+    Put back: train/eval flags per module, ``requires_grad``, ``.grad``, buffers (values and identity), and the random
+    state of the CPU and of the module's CUDA devices. The train/eval flags are the module's own, so threads that share
+    a module must share it in eval mode.
     """
-    with _flags_kept(module), _gradients_kept(module), _buffers_kept(module), random_state_kept(module), torch.no_grad():
+    with (
+        _flags_kept(module),
+        _gradients_kept(module),
+        _buffers_kept(module),
+        random_state_kept(module),
+        torch.no_grad(),
+    ):
         yield
 
 
@@ -41,14 +47,14 @@ def random_state_kept(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _flags_kept(module: nn.Module) -> Iterator[None]:
-    training = [one for one in module.modules() if one.training]
+    before = [(one, one.training) for one in module.modules()]
     try:
-        for one in training:
+        for one, _ in before:
             one.training = False
         yield
     finally:
-        for one in training:
-            one.training = True
+        for one, training in before:
+            one.training = training
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Walking what modules take and return: tensors inside tuples, lists, dicts, dataclasses and plain objects.
 
-torch's own pytree treats unknown classes as opaque; torchvision's ``ImageList`` and model outputs of other libraries are such
-classes, and the tensors in them are what a reader wants to see.
+torch's own pytree treats unknown classes as opaque; torchvision's ``ImageList`` and model outputs of other libraries
+are such classes, and the tensors in them are what a reader wants to see.
 """
 
 from __future__ import annotations
@@ -31,8 +31,13 @@ def tensor_infos(value: object) -> tuple[TensorInfo, ...]:
     return tuple(tensor_info(path, tensor) for path, tensor in leaves(value, Tensor))
 
 
+def argument_infos(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TensorInfo, ...]:
+    """Describe every tensor a module is called with: positional ones by number, the others by keyword."""
+    return tensor_infos(args) + tensor_infos(kwargs)
+
+
 def leaves(value: object, leaf: type[Leaf], path: str = "") -> Iterator[tuple[str, Leaf]]:
-    """Give ``(dotted path, leaf)`` for every instance of ``leaf`` inside ``value``; the path is ``""`` for ``value`` itself."""
+    """Give ``(dotted path, leaf)`` for every instance of ``leaf`` in ``value``, whose own path is ``""``."""
     found: list[tuple[str, Leaf]] = []
 
     def collect(where: str, one: Leaf) -> Leaf:
@@ -52,8 +57,8 @@ def map_leaves(
 ) -> Any:
     """Rebuild ``value`` with every instance of ``leaf`` replaced by ``function(path, leaf)``.
 
-    Containers keep their types (a namedtuple stays one, a 1-tuple stays a 1-tuple); ``value`` itself is never changed, and
-    what holds no leaf is returned as it is. Values may contain themselves.
+    Containers keep their types (a namedtuple stays one, a 1-tuple stays a 1-tuple); ``value`` itself is never changed,
+    and what holds no leaf is returned as it is. Values may contain themselves.
     """
     return _Rebuild(leaf, function).visit(value, path)
 
@@ -66,7 +71,7 @@ class _Rebuild:
         self._function = function
         self._done: dict[int, Any] = {}
 
-    def visit(self, value: Any, path: str) -> Any:
+    def visit(self, value: Any, path: str) -> Any:  # noqa: PLR0911  # one return per kind of container
         if isinstance(value, self._leaf):
             return self._function(path, value)
         if value is None or isinstance(value, (bool, int, float, complex, _OPAQUE)):
@@ -106,7 +111,7 @@ class _Rebuild:
         if not hasattr(rebuilt, "__setitem__"):
             return value
         for key, item in value.items():
-            rebuilt[key] = self.visit(item, _join(path, key))  # type: ignore[index]  # checked just above
+            rebuilt[key] = self.visit(item, _join(path, key))
         return rebuilt
 
     def _object(self, value: Any, path: str) -> Any:

@@ -1,0 +1,55 @@
+"""Listing the layers of a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hookviz.hooks.names import LayerNames
+from hookviz.hooks.preserve import random_state_kept
+from hookviz.hooks.private_copy import private_copy
+from hookviz.hooks.record import record
+from hookviz.hooks.recording import Recording
+from hookviz.hooks.snapshot import snapshot
+from hookviz.hooks.structure import map_leaves
+from hookviz.types import LayerInfo
+
+
+def list_layers(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerInfo]:
+    """List every module of a network, in the order of ``named_modules()``; the root comes first.
+
+    >>> list_layers(model)  # names, classes, parameters
+    >>> list_layers(model, image)  # calls and output shapes too, from one forward with these arguments
+
+    The forward runs in eval mode on a private copy that shares the weights: nothing happens to the network, its hooks
+    do not fire, the arguments and the random state stay as they are.
+
+    Raises:
+        HookvizError: the network cannot be copied, or is a TorchScript module.
+        Exception: whatever the forward raises, with a note naming the layer.
+    """
+    names = LayerNames(module)
+    rec = _run(module, args, kwargs) if args or kwargs else None
+    return [_info(name, layer, rec) for name, layer in names.items()]
+
+
+def _run(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recording:
+    private = private_copy(module).eval()
+    own_args, own_kwargs = map_leaves((args, kwargs), Tensor, lambda _, tensor: snapshot(tensor))
+    with random_state_kept(private), torch.no_grad(), record(private, keep=lambda _: None) as rec:
+        private(*own_args, **own_kwargs)
+    return rec
+
+
+def _info(name: str, layer: nn.Module, rec: Recording | None) -> LayerInfo:
+    calls = [] if rec is None or name not in rec else rec[name]
+    return LayerInfo(
+        name=name,
+        class_name=type(layer).__name__,
+        depth=name.count(".") + 1 if name else 0,
+        parameters=sum(parameter.numel() for parameter in layer.parameters()),
+        calls=None if rec is None else len(calls),
+        outputs=tuple(call.output_info for call in calls),
+    )
