@@ -34,6 +34,7 @@ class Architecture:
     """One network of the catalogue: ``build`` gives it as constructed; ``trained`` has the default first."""
 
     name: str
+    source: str
     build: Callable[[], nn.Module]
     trained: tuple[TrainedWeights, ...]
 

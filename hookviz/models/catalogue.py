@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -8,11 +9,11 @@ from typing import Any, TypeAlias
 import torch
 from torch import nn
 
-from hookviz.errors import UnknownModelError
+from hookviz.errors import ModelError, UnknownModelError
 from hookviz.models import efficientnet_lite, simple_cnn, torchvision_models
 from hookviz.models.architecture import Architecture, OnProgress, TrainedWeights
 from hookviz.models.checkpoint import SUFFIXES, load_checkpoint
-from hookviz.models.device import OnNote, choose_device, out_of_memory_note, place, warn_note
+from hookviz.models.device import OnNote, choose_device, is_out_of_memory, out_of_memory_note, place, warn_note
 from hookviz.models.initialization import seeded_initialization, skipped_initialization
 from hookviz.models.model import UNTRAINED, Model
 
@@ -62,19 +63,24 @@ def load_model(
     """
     architecture = _architecture(name)
     wanted = choose_device(device)
-    trained, label, module = _built(architecture, weights, on_progress)
-    placed = place(module.eval(), wanted)
+    try:
+        built = _built(architecture, weights, on_progress)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise ModelError(f"There is not enough memory to load {name}; choose a smaller model.") from error
+    placed = place(built.module.eval(), wanted)
     note = "" if placed == wanted else out_of_memory_note(name, wanted)
     if note:
         on_note(note)
     return Model(
         name=name,
-        module=module,
-        recipe=trained.recipe,
-        categories=trained.categories,
-        weights=label,
+        module=built.module,
+        recipe=built.described_by.recipe,
+        categories=built.described_by.categories,
+        weights=built.weights,
         device=placed,
-        source=trained.source if label == trained.name else f"{trained.source} (network only; values: {label})",
+        source=built.source,
         note=note,
     )
 
@@ -89,21 +95,28 @@ def _architecture(name: str) -> Architecture:
     raise UnknownModelError(f"There is no model {name!r}; {hint}")
 
 
-def _built(
-    architecture: Architecture, weights: WeightsChoice, on_progress: OnProgress | None
-) -> tuple[TrainedWeights, str, nn.Module]:
-    """The module, the weights whose recipe and class names it goes by, and what its own values are called."""
+@dataclass(frozen=True)
+class _Built:
+    module: nn.Module
+    weights: str
+    source: str
+    described_by: TrainedWeights
+    """The weights whose recipe and class names the module goes by."""
+
+
+def _built(architecture: Architecture, weights: WeightsChoice, on_progress: OnProgress | None) -> _Built:
     if weights is None or (isinstance(weights, str) and weights.lower() == UNTRAINED):
         with seeded_initialization():
-            return architecture.default, UNTRAINED, architecture.build()
+            module = architecture.build()
+        return _Built(module, UNTRAINED, f"{architecture.source}, untrained", architecture.default)
     path = _checkpoint_path(weights)
     if path is not None:
         with skipped_initialization():
             module = architecture.build()
         load_checkpoint(module, path)
-        return architecture.default, path.name, module
+        return _Built(module, path.name, f"{architecture.source}, values of {path.name}", architecture.default)
     trained = architecture.find(weights if isinstance(weights, str) else repr(weights))
-    return trained, trained.name, trained.build(on_progress)
+    return _Built(trained.build(on_progress), trained.name, trained.source, trained)
 
 
 def _checkpoint_path(weights: WeightsChoice) -> Path | None:

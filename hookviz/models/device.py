@@ -13,6 +13,8 @@ from hookviz.errors import ModelError
 OnNote: TypeAlias = Callable[[str], None]
 """Told one sentence when something was done in another way than asked."""
 
+_OUT_OF_MEMORY = ("out of memory", "DefaultCPUAllocator")
+
 
 class DeviceWarning(UserWarning):
     """A network that was to run on an accelerator runs on the CPU."""
@@ -46,10 +48,10 @@ def available_devices() -> list[torch.device]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether ``error`` says that an accelerator's memory is full; MPS says so in words only."""
-    return isinstance(error, torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and "out of memory" in str(error)
-    )
+    """Whether ``error`` says that a device's memory is full; MPS and the CPU say so in words only."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY)
 
 
 def place(module: nn.Module, device: torch.device) -> torch.device:

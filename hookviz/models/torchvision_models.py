@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import torchvision
@@ -8,6 +7,7 @@ from torch import nn
 
 from hookviz.errors import WeightsUnavailableError
 from hookviz.models.architecture import Architecture, OnProgress, TrainedWeights
+from hookviz.models.device import is_out_of_memory
 from hookviz.models.download import cached_weights
 from hookviz.models.initialization import skipped_initialization
 from hookviz.models.recipe import Recipe
@@ -25,6 +25,7 @@ def architecture(name: str) -> Architecture:
     entries.sort(key=lambda entry: entry is not default)
     return Architecture(
         name=name,
+        source=f"torchvision {torchvision.__version__} {name}, BSD-3-Clause",
         build=lambda: _untrained(name, default),
         trained=tuple(_trained_weights(name, entry) for entry in entries),
     )
@@ -53,7 +54,9 @@ def _trained(name: str, entry: Any, on_progress: OnProgress | None) -> nn.Module
             # torchvision's own builder: it knows old key names (DenseNet) and auxiliary heads, and finds the file in
             # the cache.
             module: nn.Module = torchvision.models.get_model(name, weights=entry, progress=False)
-    except (RuntimeError, EOFError, KeyError, pickle.UnpicklingError) as error:
+    except Exception as error:  # unpickling a damaged file can raise anything
+        if is_out_of_memory(error):
+            raise
         raise WeightsUnavailableError(
             f"The weights file {path} is damaged; delete it and load {name} again, or {untrained_offer}"
         ) from error

@@ -198,7 +198,7 @@ def test_unknown_weights_are_one_sentence_with_the_valid_ones(weights: object) -
 def test_untrained_is_asked_for_by_none_or_by_name(weights: str | None) -> None:
     model = load_model("simple_cnn", weights, "cpu")
     assert (model.weights, model.trained) == ("untrained", False)
-    assert model.source.endswith("(network only; values: untrained)")
+    assert model.source == "hookviz simple_cnn, MIT, untrained"
 
 
 def test_googlenet_and_inception_have_the_layers_of_the_pretrained_networks() -> None:

@@ -39,7 +39,7 @@ def test_a_checkpoint_fills_the_network(
     model = load_model("simple_cnn", kind(tmp_path / file_name), "cpu")
     assert all(torch.equal(value, state[name]) for name, value in model.module.state_dict().items())
     assert (model.weights, model.trained, model.categories[3]) == (file_name, True, "3")
-    assert model.source.endswith(f"(network only; values: {file_name})")
+    assert model.source == f"hookviz simple_cnn, MIT, values of {file_name}"
 
 
 @pytest.mark.parametrize("name", ["mnasnet0_5", "simple_cnn"])

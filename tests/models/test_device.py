@@ -91,6 +91,7 @@ def test_the_sentence_names_the_devices_that_are_there() -> None:
         (torch.OutOfMemoryError("CUDA out of memory."), True),
         (RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"), True),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."), True),
         (MemoryError("out of memory"), False),
     ],
 )
@@ -118,6 +119,16 @@ def test_loading_on_a_full_accelerator_falls_back_and_says_so(monkeypatch: pytes
     assert (model.device, model.note, notes) == (CPU, sentence, [sentence])
     with pytest.warns(DeviceWarning, match=f"^{sentence}$"):
         load_model("simple_cnn", device="cuda:1")
+
+
+@pytest.mark.parametrize("weights", ["default", None])
+def test_too_little_memory_to_load_is_one_sentence(weights: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: nn.Module, *_: object) -> None:
+        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.")
+
+    monkeypatch.setattr(SimpleCNN, "__init__", full)
+    with pytest.raises(ModelError, match=r"^There is not enough memory to load simple_cnn; choose a smaller model\.$"):
+        load_model("simple_cnn", weights)
 
 
 def test_loading_where_asked_has_no_note() -> None:

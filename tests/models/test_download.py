@@ -227,7 +227,11 @@ def test_without_a_network_the_untrained_model_is_offered(monkeypatch: pytest.Mo
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"<html>log in first</html>", None], ids=["empty", "html", "half"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"<html>log in first</html>", b"cnowhere\nname\n.", b"\x80\x02(K\x01.", None],
+    ids=["empty", "html", "import", "unbalanced", "half"],
+)
 def test_a_damaged_file_in_the_cache_is_one_sentence(content: bytes | None, torch_home: Path) -> None:
     path = torch_home / "squeezenet1_1-b8a52dc0.pth"
     whole = io.BytesIO()
