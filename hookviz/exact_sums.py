@@ -1,7 +1,7 @@
 """Sums and sums of squares with no rounding at all, so that a mean does not depend on how a stream was cut.
 
-A float64 is an integer times a power of two. Each value is cut into pieces of 19 bits; products of two pieces have at
-most 38 bits, so 2**14 of them add up below 2**53, where float64 arithmetic is exact in any order. The totals are
+A float64 is an integer times a power of two. Each value is cut into pieces of 20 bits; products of two pieces have at
+most 40 bits, so 2**13 of them add up below 2**53, where float64 arithmetic is exact in any order. The totals are
 Python integers.
 """
 
@@ -16,9 +16,12 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-PIECE_BITS = 19
-BLOCK = 2**14
+PIECE_BITS = 20
+BLOCK = 2**13
+"""OpenBLAS starts threads for dot products of more than 10,000 elements, which takes longer than the product."""
+
 ONES = np.ones(BLOCK)  # a dot product with ones is a fast sum
+
 UNIT_EXPONENT = 1074
 """The smallest positive float64 is 2**-1074: every float64 is an integer multiple of it."""
 
@@ -83,7 +86,7 @@ def _top(block: npt.NDArray[np.float64]) -> int:
 
 
 def _pieces(block: npt.NDArray[np.float64]) -> list[tuple[int, npt.NDArray[np.float64]]]:
-    """Values as sums of ``piece * 2**exponent``, each piece an array of integers of 19 bits."""
+    """Values as sums of ``piece * 2**exponent``, each piece an array of integers of 20 bits."""
     pieces: list[tuple[int, npt.NDArray[np.float64]]] = []
     exponent, rest = 0, block.copy()
     while len(rest) and (rest.max() > 0 or rest.min() < 0):

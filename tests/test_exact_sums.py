@@ -30,7 +30,7 @@ def random_bit_patterns(count: int) -> npt.NDArray[np.float64]:
         random_bit_patterns(1500),
         np.array([SMALLEST, LARGEST, -LARGEST, 3.0, -0.0]),
         np.array([SMALLEST, 1e-310, -2e-320]),
-        np.array([2.0**19, 2.0**19 - 1, 1.0, 0.5, SMALLEST]),
+        np.array([2.0**20, 2.0**20 - 1, 1.0, 0.5, SMALLEST]),
         np.full(7, -LARGEST),
     ],
     ids=["normal", "any bits", "both ends", "denormal", "piece borders", "largest"],
@@ -43,7 +43,7 @@ def test_sums_equal_those_of_fractions(values: npt.NDArray[np.float64]) -> None:
 
 def test_full_blocks_of_the_largest_pieces_stay_exact() -> None:
     """Every product at its largest and every block full: the case in which float64 sums would first lose a bit."""
-    value = 2.0**38 - 1  # two pieces of 19 ones
+    value = 2.0**40 - 1  # two pieces of 20 ones
     sums = sums_of(np.full(3 * BLOCK, value))
     assert sums.total == 3 * BLOCK * int(value) << 1074
     assert sums.squares == 3 * BLOCK * int(value) ** 2 << 2148
