@@ -1,0 +1,114 @@
+"""One page of channels turned into palette entries, with everything a reader needs to read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from hookviz.views.palette import CLASS_NAMES, CONSTANT, NAN, NEGINF, POSINF, css
+from hookviz.views.scaling import Limits, channel_limits, check_scale, extremes, layer_limits, levels
+from hookviz.views.source import original_shape, read, shape_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from hookviz.types import Scale
+    from hookviz.views.source import Channels, Maps, Source
+
+
+class LegendEntry(NamedTuple):
+    """What a colour stands for that is not a level of the colormap.
+
+    ``total`` counts values for ``NaN``, ``+Inf`` and ``-Inf``, channels for ``constant``, and pixels for ``gap``.
+    """
+
+    label: str
+    colour: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawing:
+    """A page of channels as palette entries.
+
+    ``entries`` is (n, H, W) uint8. ``limits`` has the values of the first and last colour, ``extremes`` the smallest
+    and largest finite value, both for each shown channel. ``scale`` is the scale as used: ``shared`` where ``channel``
+    was asked for maps of a single value, of which each would be constant. ``clipped`` counts finite values outside the
+    limits. ``legend`` names the classes present. ``note`` says why there is nothing to see, else ``""``.
+    """
+
+    entries: npt.NDArray[np.uint8]
+    limits: Limits
+    extremes: Limits
+    scale: Scale
+    cmap: str
+    clipped: int
+    legend: tuple[LegendEntry, ...]
+    note: str = ""
+
+
+def draw(maps: Maps, channels: npt.NDArray[np.intp], *, scale: Scale, robust: bool, cmap: str) -> Drawing:
+    """Colour the chosen channels; shared and symmetric limits are those of all channels, whichever are shown.
+
+    Raises:
+        ViewError: A scale or a colormap that does not exist.
+    """
+    check_scale(scale)
+    height, width = shape_of(maps)[1:]
+    used: Scale = "shared" if scale == "channel" and height * width == 1 else scale
+    if len(channels) == 0 or height * width == 0:
+        return _nothing(maps, used, cmap)
+    source = read(maps, _as_slice(channels))
+    limits = channel_limits(source, robust=robust)
+    if used != "channel":
+        low, high = layer_limits(read(maps, slice(None)), robust=robust, symmetric=used == "symmetric")
+        limits = Limits(np.full(len(channels), low), np.full(len(channels), high))
+    full = extremes(source)
+    return Drawing(
+        entries=_entries(source, limits, clip=robust),
+        limits=limits,
+        extremes=full,
+        scale=used,
+        cmap=cmap,
+        clipped=_clipped(source, limits) if robust else 0,
+        legend=_legend(source, limits, full, cmap),
+    )
+
+
+def _entries(source: Source, limits: Limits, *, clip: bool) -> npt.NDArray[np.uint8]:
+    entries = levels(source, limits, clip=clip)
+    entries[limits.constant] = CONSTANT
+    if source.classes is not None:
+        np.copyto(entries, source.classes, where=source.classes != 0)
+    return entries
+
+
+def _legend(source: Source, limits: Limits, full: Limits, cmap: str) -> tuple[LegendEntry, ...]:
+    counts = {CONSTANT: int(np.count_nonzero(limits.constant & ~np.isnan(full.vmin)))}
+    if source.classes is not None:
+        counts |= {entry: int(np.count_nonzero(source.classes == entry)) for entry in (NAN, POSINF, NEGINF)}
+    return tuple(
+        LegendEntry(CLASS_NAMES[entry], css(cmap, entry), counts[entry]) for entry in sorted(counts) if counts[entry]
+    )
+
+
+def _clipped(source: Source, limits: Limits) -> int:
+    low, high = limits.vmin[:, None, None], limits.vmax[:, None, None]
+    outside = (source.values < low) | (source.values > high)
+    return int(np.count_nonzero(outside if source.finite is None else outside & source.finite))
+
+
+def _nothing(maps: Maps, scale: Scale, cmap: str) -> Drawing:
+    css(cmap, CONSTANT)  # an unknown colormap is refused here too
+    shape = shape_of(maps)
+    note = f"empty (0 elements, shape {original_shape(maps)})" if 0 in shape else "no channels chosen"
+    none = Limits(np.empty(0), np.empty(0))
+    return Drawing(np.empty((0, *shape[1:]), np.uint8), none, none, scale, cmap, 0, (), note)
+
+
+def _as_slice(channels: npt.NDArray[np.intp]) -> Channels:
+    # A slice is a view where an index array is a copy.
+    first, count = int(channels[0]), len(channels)
+    return slice(first, first + count) if np.array_equal(channels, np.arange(first, first + count)) else channels
