@@ -1,0 +1,33 @@
+from hookviz.views.channel_grid import channel_grid_figure
+from hookviz.views.drawing import LegendEntry
+from hookviz.views.export import figure_bytes, npz_bytes, statistics_csv
+from hookviz.views.histogram import histogram_figure
+from hookviz.views.labels import number, value_range
+from hookviz.views.mosaic import Mosaic, mosaic, mosaic_picture
+from hookviz.views.overlay import enlarge, overlay
+from hookviz.views.palette import COLORMAPS
+from hookviz.views.picture import png_bytes, rgb_pixels
+from hookviz.views.scaling import Limits
+from hookviz.views.tiling import TileGeometry, page_count
+
+__all__ = [
+    "COLORMAPS",
+    "LegendEntry",
+    "Limits",
+    "Mosaic",
+    "TileGeometry",
+    "channel_grid_figure",
+    "enlarge",
+    "figure_bytes",
+    "histogram_figure",
+    "mosaic",
+    "mosaic_picture",
+    "npz_bytes",
+    "number",
+    "overlay",
+    "page_count",
+    "png_bytes",
+    "rgb_pixels",
+    "statistics_csv",
+    "value_range",
+]
