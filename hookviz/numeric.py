@@ -113,7 +113,11 @@ def check_tensor(tensor: object) -> None:
 
 def _array(plain: torch.Tensor, dtype: torch.dtype) -> npt.NDArray[Any]:
     with _sentence_for(plain), torch.no_grad():
-        array: npt.NDArray[Any] = real(plain.cpu()).to(dtype).resolve_neg().numpy()
+        host = real(plain.cpu()).resolve_neg()
+        if host.dtype == torch.float32 and dtype == torch.float64:
+            # Converting in torch wakes its threads, and their busy waiting slows down what numpy does next.
+            return host.numpy().astype(np.float64)
+        array: npt.NDArray[Any] = host.to(dtype).numpy()
         return array
 
 
