@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hookviz.types import Summary
     from hookviz.views.theme import ThemeName
 
-_WIDTH, _HEIGHT = 620, 376
-_MARGIN, _LEFT, _BOTTOM = 20, 60, 52
-_PLOT_WIDTH, _PLOT_HEIGHT = _WIDTH - 2 * _LEFT, 192
+_WIDTH, _HEIGHT = 480, 348
+_MARGIN, _LEFT, _BOTTOM = 20, 54, 48
+_PLOT_WIDTH, _PLOT_HEIGHT = _WIDTH - 2 * _LEFT, 168
 _TOP = _HEIGHT - _BOTTOM - _PLOT_HEIGHT
 _ROW = 17
 

@@ -60,7 +60,7 @@ def mosaic(  # noqa: PLR0913 - a picture has this many settings, each with a def
     page: int = 0,
     per_page: int = 64,
     columns: int | None = None,
-    gap: int = 1,
+    gap: int | None = None,
 ) -> bytes:
     """The PNG of :func:`mosaic_picture`, which describes the arguments."""
     picture = mosaic_picture(
@@ -87,7 +87,7 @@ def mosaic_picture(  # noqa: PLR0913 - as mosaic
     page: int = 0,
     per_page: int = 64,
     columns: int | None = None,
-    gap: int = 1,
+    gap: int | None = None,
 ) -> Mosaic:
     """Draw one page of channels, a pixel for each value, as a palette PNG.
 
@@ -107,19 +107,20 @@ def mosaic_picture(  # noqa: PLR0913 - as mosaic
         per_page: Channels on a full page.
         columns: Tiles in a row. By default 8, or as many as there are tiles, or as many as fit in 1,460 pixels,
             whichever is least (a single tile may be wider than that).
-        gap: Pixels between tiles.
+        gap: Pixels between tiles. By default 1, and 0 where every map is a single value: a vector is a heat strip.
 
     Raises:
         ViewError: A setting, page or channel that does not exist, or maps that are not (C, H, W) of real numbers.
     """
     height, width = shape_of(maps)[1:]
     channels = page_channels(shape_of(maps)[0], order=order, page=page, per_page=per_page)
+    between = int(height * width != 1) if gap is None else gap
     drawing = draw(maps, channels, scale=scale, robust=robust, cmap=cmap)
     if drawing.note:
-        geometry = arrange(channels[:0], _EMPTY_TILE, _EMPTY_TILE, columns=columns, gap=gap)
+        geometry = arrange(channels[:0], _EMPTY_TILE, _EMPTY_TILE, columns=columns, gap=between)
         canvas = np.full((geometry.height, geometry.width), GAP, np.uint8)
     else:
-        geometry = arrange(channels, height, width, columns=columns, gap=gap)
+        geometry = arrange(channels, height, width, columns=columns, gap=between)
         canvas = tile(drawing.entries, geometry, fill=GAP)
     return Mosaic(
         png=_palette_png(canvas, cmap),

@@ -151,7 +151,7 @@ def test_an_empty_layer_names_the_shape_of_the_tensor_it_came_from() -> None:
 
 def test_order_chooses_and_arranges_channels() -> None:
     maps = np.arange(4, dtype=np.float32).reshape(4, 1, 1)
-    picture = mosaic_picture(maps, order=[3, 0], columns=2)
+    picture = mosaic_picture(maps, order=[3, 0], columns=2, gap=1)
     assert picture.geometry.channels == (3, 0)
     assert entries(picture.png).tolist() == [[249, GAP, 0]]
 
@@ -198,3 +198,11 @@ def test_what_does_not_exist_is_refused_in_a_sentence(settings: dict[str, int], 
 def test_two_axes_are_refused() -> None:
     with pytest.raises(ViewError, match=r"\(channels, height, width\), got shape \(2, 2\)"):
         mosaic(np.ones((2, 2)))
+
+
+def test_a_vector_is_a_strip_without_gaps() -> None:
+    """C28: one pixel a value, side by side, over one range."""
+    picture = mosaic_picture(np.arange(20, dtype=np.float32).reshape(20, 1, 1))
+    assert (picture.geometry.width, picture.geometry.height) == (8, 3)
+    assert picture.scale == "shared"
+    assert mosaic(np.zeros((2, 1, 2), np.float32), gap=3) != mosaic(np.zeros((2, 1, 2), np.float32))

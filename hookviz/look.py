@@ -1,0 +1,66 @@
+"""One look at a network: a forward on an input, with some layers recorded and their later overwriting watched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from hookviz.errors import HookvizError
+from hookviz.hooks.overwrites import Overwrite, watch_overwrites
+from hookviz.hooks.preserve import random_state_kept
+from hookviz.hooks.private_copy import private_copy
+from hookviz.hooks.record import record
+from hookviz.hooks.recording import Recording
+from hookviz.models.device import copy_on_cpu, is_out_of_memory
+
+
+class LookError(HookvizError):
+    """A forward that broke off; the sentence names the layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one forward showed: the recording, and who overwrote what afterwards."""
+
+    recording: Recording
+    overwrites: tuple[Overwrite, ...]
+
+
+def look(module: nn.Module, batch: Tensor, layers: Sequence[str]) -> Look:
+    """Run a private copy of a network, in eval mode and without gradients, and record layers.
+
+    Nothing happens to the network itself. Where its accelerator's memory is full, the CPU does it.
+
+    Args:
+        module: the network.
+        batch: its input, on its device.
+        layers: names of the layers to record.
+
+    Raises:
+        UnknownLayerError: a name that is no layer.
+        LookError: the forward failed.
+    """
+    try:
+        return _look(private_copy(module).eval(), batch, layers)
+    except LookError as error:
+        if batch.device.type == "cpu" or not (error.__cause__ and is_out_of_memory(error.__cause__)):
+            raise
+    # Outside the except: the error holds the failed forward's tensors, and with them the memory, until it is gone.
+    return _look(copy_on_cpu(private_copy(module)).eval(), batch.cpu(), layers)
+
+
+def _look(private: nn.Module, batch: Tensor, layers: Sequence[str]) -> Look:
+    with (
+        random_state_kept(private),
+        torch.no_grad(),
+        record(private, layers) as rec,
+        watch_overwrites(private, layers) as overwrites,
+    ):
+        try:
+            private(batch.clone())
+        except RuntimeError as error:
+            raise LookError(str(rec.failed or error)) from error
+    return Look(rec, tuple(overwrites))

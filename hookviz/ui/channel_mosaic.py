@@ -1,0 +1,69 @@
+"""The mosaic as markup: the very PNG of ``views.mosaic``, with the channels' numbers laid over it."""
+
+from __future__ import annotations
+
+from hookviz.types import ChannelStatistics
+from hookviz.ui.prediction_panel import data_url
+from hookviz.ui.style import escaped
+from hookviz.views import Mosaic, number, value_range
+
+_WIDEST_TILE = 200
+"""CSS pixels; a few small maps are not blown up to the whole width."""
+
+
+def mosaic_markup(picture: Mosaic, statistics: ChannelStatistics, layer: str) -> str:
+    """A page of channels, their numbers, and the legend of what is no level of the colormap."""
+    geometry = picture.geometry
+    alt = f"{len(geometry.channels)} channels of {layer}, {geometry.columns} in a row"
+    if picture.note:
+        return f'<p class="hv-quiet">{escaped(picture.note)}</p>'
+    cells = "".join(_cell(picture, statistics, position) for position in range(len(geometry.channels)))
+    return (
+        f'<figure class="hv-mosaic" style="max-width:{geometry.columns * _WIDEST_TILE}px">'
+        f'<img src="{data_url(picture.png)}" alt="{escaped(alt)}">{cells}</figure>{_legend(picture)}'
+    )
+
+
+def _cell(picture: Mosaic, statistics: ChannelStatistics, position: int) -> str:
+    geometry = picture.geometry
+    channel = geometry.channels[position]
+    left, top = geometry.corner(position)
+    words = f"channel {channel}: {value_range(float(statistics.min[channel]), float(statistics.max[channel]))}"
+    return (
+        f'<span class="cell" title="{escaped(words)}" style="left:{100 * left / geometry.width:.3f}%;'
+        f"top:{100 * top / geometry.height:.3f}%;width:{100 * geometry.tile_width / geometry.width:.3f}%;"
+        f'height:{100 * geometry.tile_height / geometry.height:.3f}%"><span class="number">{channel}</span></span>'
+    )
+
+
+def _legend(picture: Mosaic) -> str:
+    entries = [f"<span>{_ramp(picture)}</span>"]
+    entries += [
+        f'<span><span class="swatch" style="background:{entry.colour}"></span>'
+        f"{escaped(entry.label)} {entry.total:,}</span>"
+        for entry in picture.legend
+        if entry.label != "gap"
+    ]
+    if picture.clipped:
+        entries.append(f"<span>{picture.clipped:,} values beyond the limits</span>")
+    return f'<div class="hv-legend">{"".join(entries)}</div>'
+
+
+def _ramp(picture: Mosaic) -> str:
+    colours = ",".join(picture_colours(picture.cmap))
+    low, high = _ends(picture)
+    return f'{low}<span class="hv-ramp" style="background:linear-gradient(90deg,{colours})"></span>{high}'
+
+
+def _ends(picture: Mosaic) -> tuple[str, str]:
+    if picture.scale == "channel":
+        return "each channel’s smallest", "largest"
+    limits = picture.limits
+    return number(float(limits.vmin[0])), number(float(limits.vmax[0]))
+
+
+def picture_colours(cmap: str) -> list[str]:
+    """Nine colours along a colormap, for a gradient."""
+    from hookviz.views.palette import LEVELS, css
+
+    return [css(cmap, round(step * (LEVELS - 1) / 8)) for step in range(9)]

@@ -1,0 +1,96 @@
+"""The page, from top to bottom."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from hookviz.errors import WeightsUnavailableError
+from hookviz.models import Model
+from hookviz.models.model import UNTRAINED
+from hookviz.ui import resources, state
+from hookviz.ui.layer_card import show_layer
+from hookviz.ui.layer_picker import choose_layers
+from hookviz.ui.prediction_panel import show_input, show_predictions
+from hookviz.ui.sentences import one_sentence, sentence
+from hookviz.ui.sidebar import ChosenImage, choose_device, choose_display, choose_image, choose_model, show_brand
+from hookviz.ui.style import apply_style, escaped, show
+
+
+def run() -> None:
+    """Show the page."""
+    state.begin()
+    apply_style()
+    with one_sentence():
+        with st.sidebar:
+            show_brand()
+            name, weights = choose_model()
+            image_place = st.container()
+            choose_display()
+            device = choose_device()
+            device_place = st.container(key="device")
+        notes_place = st.container()
+        with image_place:
+            image = choose_image()
+        model = _load(name, weights, device)
+        if model is None:
+            return
+        _show_network(model, device, image, device_place)
+        with notes_place:
+            _show_notes()
+
+
+def _show_notes() -> None:
+    for note in state.notes():
+        st.warning(note, icon=":material/link_off:")
+
+
+def _load(name: str, weights: str, device: str) -> Model | None:
+    """The model; where its weights cannot be had, a sentence and the offer of the same model untrained."""
+    place = st.empty()
+
+    def on_progress(done: int, total: int) -> None:
+        share = f"{done / 2**20:.0f} of {total / 2**20:.0f} MB" if total else f"{done / 2**20:.0f} MB"
+        place.progress(min(1.0, done / total) if total else 0.0, f"Downloading the weights of {name}: {share}")
+
+    try:
+        with st.spinner(f"Loading {name}", show_time=True):
+            model = resources.get_model(name, weights, device, on_progress)
+    except WeightsUnavailableError as error:
+        place.empty()
+        st.error(sentence(str(error)), icon=":material/cloud_off:")
+        st.button(
+            f"Show {name} untrained instead", on_click=state.choose_weights, args=(UNTRAINED,), key="untrained instead"
+        )
+        return None
+    place.empty()
+    return model
+
+
+def _show_network(model: Model, device: str, image: ChosenImage, device_place: DeltaGenerator) -> None:
+    key = (resources.model_key(model.name, model.weights, device), image.key)
+    batch = resources.get_batch(key, model, image.reading.image)
+    saw, said = st.columns([1, 2.4], gap="large")
+    with saw:
+        show_input(model, image, batch)
+    with said:
+        show_predictions(model, resources.get_predictions(key, model, batch))
+    layers = resources.get_layers((key[0], tuple(batch.shape)), model, batch)
+    names = choose_layers(model, layers)
+    captured = resources.get_captures(key, model, batch, names)
+    infos = {info.name: info for info in layers}
+    for position, layer in enumerate(names):
+        show_layer(position, f"{key} {layer}", infos[layer], captured[layer])
+    if not names:
+        st.info("Choose a layer above to see what it computed.", icon=":material/layers:")
+    with device_place:
+        _show_device(model)
+    state.write_address(resources.default_weights(model.name))
+
+
+def _show_device(model: Model) -> None:
+    where = "CPU" if model.device.type == "cpu" else str(model.device).upper()
+    threads = f" · {resources.device_threads()} threads" if model.device.type == "cpu" else ""
+    kept = f"{resources.captures().total / 2**20:.0f} of {resources.BYTES_KEPT / 2**20:.0f} MB kept"
+    note = f"<br>{escaped(model.note)}" if model.note else ""
+    show(f'<div class="hv-quiet">Runs on {where}{threads}<br>{kept} for all visitors{note}</div>')

@@ -1,0 +1,187 @@
+"""What sessions share: loaded models and kept values, each within a stated bound."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Generic, TypeVar
+
+import streamlit as st
+import torch
+from PIL import Image
+from torch import Tensor
+
+from hookviz.hooks import Call, Overwrite, list_layers
+from hookviz.hooks.structure import leaves
+from hookviz.images import read_image
+from hookviz.images.reading import ImageReading
+from hookviz.look import look
+from hookviz.models import Model, list_weights, load_model
+from hookviz.models.model import UNTRAINED
+from hookviz.types import LayerInfo, Prediction
+
+MODELS_KEPT = 3
+BYTES_KEPT = 512 * 2**20
+
+Value = TypeVar("Value")
+
+
+class Shelf(Generic[Value]):
+    """Values by key, the least recently used given up first when their sizes exceed a bound.
+
+    A value that somebody still uses lives on with them. Making the same value twice at once is avoided by a lock per
+    key; one that raises, be it Streamlit's rerun, leaves it free.
+    """
+
+    def __init__(self, bound: int, size: Callable[[Value], int]) -> None:
+        self._bound = bound
+        self._size = size
+        self._values: OrderedDict[Hashable, Value] = OrderedDict()
+        self._making: dict[Hashable, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def find(self, key: Hashable) -> Value | None:
+        """The value of a key, if it is still there."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: Hashable, value: Value) -> None:
+        """Keep a value, giving up others as needed; one larger than the bound is not kept at all."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while self._values and self._total() > self._bound:
+                self._values.popitem(last=False)
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of a key, made now if it is not there."""
+        with self._lock:
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            value = self.find(key)
+            if value is None:
+                value = make()
+                self.put(key, value)
+        with self._lock:
+            if not making.locked():
+                self._making.pop(key, None)
+        return value
+
+    @property
+    def total(self) -> int:
+        """The size of everything kept."""
+        with self._lock:
+            return self._total()
+
+    def _total(self) -> int:
+        return sum(map(self._size, self._values.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCapture:
+    """What one layer returned for one image: its calls, and what was written over afterwards."""
+
+    calls: tuple[Call, ...]
+    overwrites: tuple[Overwrite, ...]
+
+    @property
+    def bytes(self) -> int:
+        """The memory that the tensors take."""
+        kept = [tensor for call in self.calls for _, tensor in leaves(call.output, Tensor)]
+        return sum(tensor.nbytes for tensor in kept) + sum(one.naive.nbytes for one in self.overwrites)
+
+
+@st.cache_resource(show_spinner=False)
+def models() -> Shelf[Model]:
+    """The models in memory: at most ``MODELS_KEPT`` of them, shared by all sessions."""
+    return Shelf(MODELS_KEPT, lambda _: 1)
+
+
+@st.cache_resource(show_spinner=False)
+def captures() -> Shelf[LayerCapture]:
+    """The layers' values in memory: at most ``BYTES_KEPT``, shared by all sessions."""
+    return Shelf(BYTES_KEPT, lambda capture: capture.bytes)
+
+
+def model_key(name: str, weights: str, device: str) -> str:
+    """What a model is known by."""
+    return f"{name} {weights} {device}"
+
+
+def get_model(name: str, weights: str, device: str, on_progress: Callable[[int, int], None]) -> Model:
+    """A model, loaded once for all sessions."""
+    chosen = None if weights == UNTRAINED else weights
+    return models().get(
+        model_key(name, weights, device),
+        lambda: load_model(name, chosen, device, on_progress=on_progress, on_note=lambda _: None),
+    )
+
+
+def digest(content: bytes) -> str:
+    """What some bytes are known by."""
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+# In what follows, Streamlit's caches tell calls apart by ``key`` alone: arguments with an underscore are not looked at.
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def get_image(key: str, _content: bytes) -> ImageReading:  # noqa: ARG001
+    """The upright image in some bytes, decoded once; ``key`` is their digest."""
+    return read_image(_content)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def get_batch(key: tuple[str, str], _model: Model, _image: Image.Image) -> Tensor:  # noqa: ARG001
+    """The network's input for an image; ``key`` is the model's and the image's."""
+    return _model.prepare(_image)
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def get_predictions(key: tuple[str, str], _model: Model, _batch: Tensor) -> tuple[Prediction, ...]:  # noqa: ARG001
+    """The five most probable classes."""
+    return _model.predict(_batch, k=min(5, len(_model.categories)))
+
+
+@st.cache_data(show_spinner=False, max_entries=16)
+def get_layers(key: tuple[str, tuple[int, ...]], _model: Model, _batch: Tensor) -> list[LayerInfo]:  # noqa: ARG001
+    """The layers of a model with calls and shapes for an input's shape."""
+    return list_layers(_model.module, _batch)
+
+
+def get_captures(key: tuple[str, str], model: Model, batch: Tensor, names: Sequence[str]) -> dict[str, LayerCapture]:
+    """What the named layers computed: from memory where it is still there, the others from one forward."""
+    shelf = captures()
+    found = {name: capture for name in names if (capture := shelf.find((*key, name))) is not None}
+    missing = [name for name in names if name not in found]
+    made = _look_at(model, batch, missing) if missing else {}
+    for name, capture in made.items():
+        shelf.put((*key, name), capture)
+    return found | made
+
+
+def _look_at(model: Model, batch: Tensor, names: Sequence[str]) -> dict[str, LayerCapture]:
+    seen = look(model.module, batch, names)
+    overwritten = seen.overwrites
+    return {
+        name: LayerCapture(
+            tuple(seen.recording.get(name, ())),
+            tuple(one for one in overwritten if one.layer == name),
+        )
+        for name in names
+    }
+
+
+def default_weights(name: str) -> str:
+    """The name of the weights a model has by default."""
+    return list_weights(name)[0]
+
+
+def device_threads() -> int:
+    """How many threads torch computes with on the CPU."""
+    return torch.get_num_threads()

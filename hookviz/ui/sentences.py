@@ -1,0 +1,41 @@
+"""Errors as a reader meets them: one sentence on the page, the traceback in the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from hookviz.errors import HookvizError
+
+_log = logging.getLogger("hookviz")
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Show an error raised inside the block as one sentence, and end the page there.
+
+    Streamlit's own control exceptions are no ``Exception`` and pass through.
+    """
+    try:
+        yield
+    except HookvizError as error:
+        _log.warning("shown to the reader: %s", error, exc_info=error)
+        _show(sentence(str(error)))
+    except Exception:  # noqa: BLE001  # whatever it is, the reader gets a sentence and the log the traceback
+        _log.exception("unexpected error on the page")
+        _show(
+            "Something unexpected went wrong; the log has the details. Choose another model, image or layer to go on."
+        )
+
+
+def sentence(text: str) -> str:
+    """A message with a capital in front and a full stop at the end."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _show(text: str) -> None:
+    st.error(text, icon=":material/error:")

@@ -1,0 +1,136 @@
+"""The sidebar: which model, which image, and how values become colours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from hookviz.images.reading import ImageReading
+from hookviz.models import list_weights
+from hookviz.models.device import available_devices
+from hookviz.models.model import UNTRAINED
+from hookviz.samples import list_samples, sample_bytes
+from hookviz.ui import resources, state
+from hookviz.ui.style import show
+
+_SCALES = {"channel": "Channel", "shared": "Shared", "symmetric": "Symmetric"}
+_ORDERS = {
+    "index": "Channel number",
+    "mean": "Mean, largest first",
+    "max": "Maximum, largest first",
+    "spread": "Spread (sd), largest first",
+    "sparsity": "Share of zeros, largest first",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenImage:
+    """The image to show: its pixels, what it is called, and what its bytes are known by."""
+
+    reading: ImageReading
+    title: str
+    key: str
+
+
+def show_brand() -> None:
+    """The name of the page."""
+    show('<div class="hv-brand">hookviz</div><div class="hv-quiet">see what the network computes</div>')
+
+
+def choose_model() -> tuple[str, str]:
+    """The model's name and its weights' name."""
+    name = st.selectbox("Model", state.options(state.MODEL), key=state.MODEL, on_change=state.model_changed)
+    available = list_weights(name)
+    state.settle_weights(available)
+    weights = st.selectbox("Weights", available, key=state.WEIGHTS, on_change=state.changed, format_func=_weights_title)
+    return name, weights
+
+
+def _weights_title(name: str) -> str:
+    return "untrained (seeded)" if name == UNTRAINED else name
+
+
+def choose_image() -> ChosenImage:
+    """The image: an upload, a photo, or a sample, whichever was chosen last.
+
+    Raises:
+        ImageError: the file is no image.
+    """
+    upload = st.file_uploader(
+        "Image",
+        key=state.UPLOAD,
+        on_change=state.use_image_from,
+        args=(state.UPLOAD,),
+        help="JPEG, PNG, WebP, AVIF, TIFF, GIF, BMP and others, decided by content. It stays on this server's memory.",
+    )
+    titles = {sample.name: sample.title for sample in list_samples()}
+    st.pills(
+        "or a sample",
+        state.options(state.SAMPLE),
+        key=state.SAMPLE,
+        required=True,
+        format_func=titles.__getitem__,
+        on_change=state.use_image_from,
+        args=(state.SAMPLE,),
+    )
+    photo = None
+    if st.toggle("or take a photo", key="use camera"):
+        photo = st.camera_input(
+            "Photo",
+            key=state.CAMERA,
+            label_visibility="collapsed",
+            on_change=state.use_image_from,
+            args=(state.CAMERA,),
+        )
+    match state.image_source():
+        case state.UPLOAD if upload is not None:
+            return _read(upload.getvalue(), upload.name)
+        case state.CAMERA if photo is not None:
+            return _read(photo.getvalue(), "photo")
+        case _:
+            return _read(sample_bytes(state.chosen(state.SAMPLE)), titles[state.chosen(state.SAMPLE)])
+
+
+def _read(content: bytes, title: str) -> ChosenImage:
+    key = resources.digest(content)
+    return ChosenImage(resources.get_image(key, content), title, key)
+
+
+def choose_display() -> None:
+    """Order, scale and colours of the channels; the values are in the state."""
+    st.selectbox(
+        "Sort channels by",
+        state.options(state.SORT),
+        key=state.SORT,
+        format_func=_ORDERS.__getitem__,
+        on_change=state.changed,
+    )
+    st.segmented_control(
+        "Scale",
+        state.options(state.SCALE),
+        key=state.SCALE,
+        required=True,
+        width="stretch",
+        format_func=_SCALES.__getitem__,
+        on_change=state.changed,
+        help=(
+            "Channel: each map over its own range. Shared: all maps over the layer's range. "
+            "Symmetric: all maps over one range around zero."
+        ),
+    )
+    st.selectbox("Colormap", state.options(state.CMAP), key=state.CMAP, on_change=state.changed)
+    st.toggle(
+        "Robust limits",
+        key=state.ROBUST,
+        on_change=state.changed,
+        help="From the 1st to the 99th percentile, so that a few extreme values do not hide the others.",
+    )
+
+
+def choose_device() -> str:
+    """The device to run on; a choice is offered where there is one."""
+    names = [str(device) for device in available_devices()]
+    if len(names) == 1:
+        return names[0]
+    return st.selectbox("Device", names, key="device choice", on_change=state.changed)

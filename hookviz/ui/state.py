@@ -1,0 +1,230 @@
+"""Everything the page remembers: its session keys, its defaults, and the address that restores a view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict, get_args
+
+import streamlit as st
+
+from hookviz.models import list_models
+from hookviz.samples import list_samples
+from hookviz.types import ChannelOrder, Scale
+from hookviz.views import COLORMAPS
+
+MODEL, WEIGHTS, SAMPLE, UPLOAD, CAMERA = "model", "weights", "sample", "upload", "camera"
+LAYERS, SORT, SCALE, CMAP, ROBUST = "layers", "sort", "scale", "cmap", "robust"
+
+_NOTES = "address notes"
+_SOURCE = "image source"
+_ASKED_LAYERS = "layers asked for in the address"
+_LAYERS_OF = "model that the chosen layers belong to"
+_TABLE = "times the layers were chosen outside the table"
+
+DEFAULT_WEIGHTS = "default"
+
+
+class Display(TypedDict):
+    """How values become colours."""
+
+    scale: Scale
+    robust: bool
+    cmap: str
+
+
+_LONGEST = 200
+"""Characters of an address value that are repeated to the reader."""
+
+
+def begin() -> None:
+    """Take the view from the address, once per session."""
+    if _NOTES in st.session_state:
+        return
+    st.session_state[_NOTES] = []
+    st.session_state[_SOURCE] = SAMPLE
+    for key, options in _options().items():
+        st.session_state[key] = _from_address(key, options)
+    st.session_state[WEIGHTS] = st.query_params.get(WEIGHTS, DEFAULT_WEIGHTS)
+    st.session_state[_ASKED_LAYERS] = st.query_params.get_all("layer")
+    if UPLOAD in st.query_params:
+        note("An uploaded file cannot be part of an address: choose the file again; meanwhile a sample is shown.")
+
+
+def _options() -> dict[str, list[str]]:
+    return {
+        MODEL: list_models(),
+        SAMPLE: [sample.name for sample in list_samples()],
+        SORT: list(get_args(ChannelOrder)),
+        SCALE: list(get_args(Scale)),
+        CMAP: list(COLORMAPS),
+    }
+
+
+def options(key: str) -> list[str]:
+    """What can be chosen for ``model``, ``sample``, ``sort``, ``scale`` or ``cmap``; the first is the default."""
+    return _options()[key]
+
+
+def _from_address(key: str, options: Sequence[str]) -> str:
+    asked = st.query_params.get(key, options[0])
+    return asked if asked in options else _default_with_note(key, asked, options[0])
+
+
+def _default_with_note(key: str, asked: str, default: str) -> str:
+    note(f"The address asks for {key} “{asked[:_LONGEST]}”, which there is not; {default} is shown instead.")
+    return default
+
+
+def note(sentence: str) -> None:
+    """Keep a sentence for the reader until something else is chosen."""
+    if sentence not in st.session_state[_NOTES]:
+        st.session_state[_NOTES].append(sentence)
+
+
+def notes() -> list[str]:
+    """The sentences to show above everything else."""
+    return list(st.session_state[_NOTES])
+
+
+def changed() -> None:
+    """The reader has chosen something: what the address had wrong no longer matters."""
+    st.session_state[_NOTES].clear()
+
+
+def image_source() -> str:
+    """Where the image comes from: ``sample``, ``upload`` or ``camera``, whichever was used last."""
+    source: str = st.session_state[_SOURCE]
+    return source if source == SAMPLE or st.session_state.get(source) is not None else SAMPLE
+
+
+def use_image_from(source: str) -> None:
+    """Show the image from this source from now on."""
+    changed()
+    st.session_state[_SOURCE] = source
+
+
+def model_changed() -> None:
+    """Begin with the new model's default weights."""
+    changed()
+    st.session_state[WEIGHTS] = DEFAULT_WEIGHTS
+
+
+def choose_weights(name: str) -> None:
+    """Choose weights from outside their own widget."""
+    changed()
+    st.session_state[WEIGHTS] = name
+
+
+def settle_weights(available: Sequence[str]) -> None:
+    """Make the chosen weights one of those there are."""
+    asked = st.session_state.get(WEIGHTS) or DEFAULT_WEIGHTS
+    by_name = {name.lower(): name for name in available}
+    if asked.lower() in by_name:
+        st.session_state[WEIGHTS] = by_name[asked.lower()]
+    elif asked == DEFAULT_WEIGHTS:
+        st.session_state[WEIGHTS] = available[0]
+    else:
+        st.session_state[WEIGHTS] = _default_with_note(WEIGHTS, asked, available[0])
+
+
+def settle_layers(model: str, names: Sequence[str], first_choice: Sequence[str]) -> None:
+    """Make the chosen layers some of those there are: as the address asks, as chosen, or a good beginning."""
+    known = set(names)
+    if st.session_state.get(_LAYERS_OF) is None and st.session_state[_ASKED_LAYERS]:
+        asked = list(dict.fromkeys(st.session_state[_ASKED_LAYERS]))
+        for name in asked:
+            if name not in known:
+                note(f"The address asks for layer “{name[:_LONGEST]}”, which {model} does not have; it is left out.")
+    else:
+        asked = st.session_state.get(LAYERS, [])
+    kept = [name for name in asked if name in known]
+    if not kept and st.session_state.get(_LAYERS_OF) != model:
+        kept = list(first_choice)
+    if st.session_state.get(LAYERS) != kept:
+        st.session_state[LAYERS] = kept
+        _renew_table()
+    st.session_state[_LAYERS_OF] = model
+
+
+def layers_chosen() -> None:
+    """The layers were chosen outside the table, which is to show the new choice."""
+    changed()
+    _renew_table()
+
+
+def _renew_table() -> None:
+    st.session_state[_TABLE] = st.session_state.get(_TABLE, 0) + 1
+
+
+def choose_layers(names: Sequence[str]) -> None:
+    """Choose layers from a button."""
+    st.session_state[LAYERS] = list(names)
+    layers_chosen()
+
+
+def table_key(filter_text: str) -> str:
+    """The key of the layer table: a new table for each filter, and whenever the choice changed elsewhere."""
+    return f"layer-table-{st.session_state.get(_TABLE, 0)}-{filter_text}"
+
+
+def take_rows(key: str, listed: Sequence[str]) -> None:
+    """Choose the layers of the rows selected in the table, keeping chosen ones that it does not list."""
+    changed()
+    rows = st.session_state[key].selection.rows
+    selected = {listed[row] for row in rows}
+    kept = [name for name in st.session_state[LAYERS] if name not in listed or name in selected]
+    st.session_state[LAYERS] = kept + [name for name in listed if name in selected and name not in kept]
+
+
+def chosen(key: str) -> str:
+    """The value chosen for ``model``, ``weights``, ``sample``, ``sort``, ``scale`` or ``cmap``."""
+    value: str = st.session_state[key]
+    return value
+
+
+def chosen_order() -> ChannelOrder:
+    """What channels are sorted by."""
+    order: ChannelOrder = st.session_state[SORT]
+    return order
+
+
+def display() -> Display:
+    """How values become colours, as the views take it."""
+    return Display(
+        scale=st.session_state[SCALE], robust=bool(st.session_state.get(ROBUST)), cmap=st.session_state[CMAP]
+    )
+
+
+def chosen_layers() -> list[str]:
+    """The layers chosen, in the order of choosing."""
+    return list(st.session_state[LAYERS])
+
+
+def settle_index(key: str, count: int, belongs_to: str, *, first: int) -> None:
+    """Keep a page or call number within bounds, and start from the first where it belonged to something else."""
+    owner = f"{key} belongs to"
+    last = first + max(count, 1) - 1
+    value = st.session_state.get(key)
+    if st.session_state.get(owner) != belongs_to or not isinstance(value, int):
+        value = first
+    if st.session_state.get(key, first) != min(value, last):
+        st.session_state[key] = min(value, last)
+    st.session_state[owner] = belongs_to
+
+
+def write_address(default_weights: str) -> None:
+    """Put the view into the address; what is a default may be absent."""
+    view: dict[str, str | list[str]] = {
+        key: st.session_state[key] for key, options in _options().items() if st.session_state[key] != options[0]
+    }
+    if st.session_state[WEIGHTS] != default_weights:
+        view[WEIGHTS] = st.session_state[WEIGHTS]
+    if image_source() != SAMPLE:
+        view.pop(SAMPLE, None)
+        view[UPLOAD] = "1"
+    if st.session_state.get(LAYERS):
+        view["layer"] = st.session_state[LAYERS]
+    if {key: st.query_params.get_all(key) for key in st.query_params} != {
+        key: value if isinstance(value, list) else [value] for key, value in view.items()
+    }:
+        st.query_params.from_dict(view)
