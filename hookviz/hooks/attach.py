@@ -40,6 +40,7 @@ class HookHandles:
 
     def __init__(self) -> None:
         self._handles: list[RemovableHandle] = []
+        self._backward_flags: list[tuple[nn.Module, bool | None]] = []
 
     def __enter__(self) -> HookHandles:
         return self
@@ -59,6 +60,7 @@ class HookHandles:
             raise HookvizError(f"no hook kind {kind!r}; choose one of {', '.join(_REGISTER)}.")
         register = getattr(module, _REGISTER[kind])
         with _registering:
+            self._backward_flags.append((module, module._is_full_backward_hook))
             try:
                 self._handles.append(register(hook, **options))
             except RuntimeError as error:
@@ -82,6 +84,14 @@ class HookHandles:
         with _registering:
             while self._handles:
                 self._handles.pop().remove()
+            while self._backward_flags:
+                _restore_backward_flag(*self._backward_flags.pop())
+
+
+def _restore_backward_flag(module: nn.Module, flag: bool | None) -> None:
+    """Torch marks a module at its first backward hook and never takes the mark back, which forbids the other kind."""
+    if not module._backward_hooks:
+        module._is_full_backward_hook = flag
 
 
 class BoundHook:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.preserve import random_state_kept
@@ -49,7 +50,7 @@ def _info(name: str, layer: nn.Module, rec: Recording | None) -> LayerInfo:
         name=name,
         class_name=type(layer).__name__,
         depth=name.count(".") + 1 if name else 0,
-        parameters=sum(parameter.numel() for parameter in layer.parameters()),
+        parameters=sum(parameter.numel() for parameter in layer.parameters() if not is_lazy(parameter)),
         calls=None if rec is None else len(calls),
         outputs=tuple(call.output_info for call in calls),
     )

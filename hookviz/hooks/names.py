@@ -98,7 +98,8 @@ class LayerNames(Mapping[str, nn.Module]):
         Raises:
             UnknownLayerError: one of them matches nothing.
         """
-        many = [layers] if isinstance(layers, (str, type, nn.Module)) else list(layers)
+        single = isinstance(layers, (str, type, nn.Module)) or not isinstance(layers, Iterable)
+        many = [layers] if single else list(layers)
         chosen = {name for one in many for name in self._resolve_one(one)}
         return [name for name in self._modules if name in chosen]
 

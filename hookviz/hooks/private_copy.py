@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from hookviz.errors import HookvizError
 from hookviz.hooks.names import eager
@@ -64,10 +65,10 @@ def _shared_tensors(module: nn.Module, replace: Callable[[Tensor], Tensor] | Non
     for other in _plain_tensors(module):
         yield id(other), (replace or Tensor.clone)(other.detach())
     for buffer in module._buffers.values():
-        if buffer is not None:
+        if buffer is not None and not is_lazy(buffer):
             yield id(buffer), (replace or Tensor.clone)(buffer.detach())
     for parameter in module._parameters.values():
-        if parameter is not None:
+        if parameter is not None and not is_lazy(parameter):  # a lazy one gets its shape in the forward, in place
             yield id(parameter), parameter if replace is None else _replaced(parameter, replace)
 
 

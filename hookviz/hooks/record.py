@@ -105,6 +105,7 @@ def _recorded(
         except ForwardStopped as stopped:
             if stopped is not recorder.stopped:
                 raise
+            recorder.stopped = stopped.__traceback__ = None  # a traceback would hold the frames, and they the tensors
         except BaseException as error:
             recorder.note_failure(error)
             raise

@@ -18,6 +18,9 @@ from hookviz.types import TensorInfo
 
 Leaf = TypeVar("Leaf")
 
+_DEEPEST = 3
+"""Objects inside objects that are looked into; what a module returns may lead to half the program."""
+
 _OPAQUE = (nn.Module, torch.Size, torch.device, torch.Generator, FunctionType, MethodType, ModuleType, type, str, bytes)
 
 
@@ -70,6 +73,7 @@ class _Rebuild:
         self._leaf = leaf
         self._function = function
         self._done: dict[int, Any] = {}
+        self._objects = 0
 
     def visit(self, value: Any, path: str) -> Any:  # noqa: PLR0911  # one return per kind of container
         if isinstance(value, self._leaf):
@@ -115,19 +119,19 @@ class _Rebuild:
         return rebuilt
 
     def _object(self, value: Any, path: str) -> Any:
-        attributes = _attributes(value)
+        if self._objects == _DEEPEST:
+            return value
         self._done[id(value)] = value
-        changed: dict[str, Any] = {}
-        for name, item in attributes.items():
-            new = self.visit(item, _join(path, name))
-            if new is not item:
-                changed[name] = new
+        self._objects += 1
+        visited = {name: (item, self.visit(item, _join(path, name))) for name, item in _attributes(value).items()}
+        self._objects -= 1
+        changed = {name: new for name, (old, new) in visited.items() if new is not old}
         if not changed:
             return value
         rebuilt = copy.copy(value)
         self._done[id(value)] = rebuilt
-        for name, item in changed.items():
-            object.__setattr__(rebuilt, name, item)  # frozen dataclasses refuse the plain way
+        for name, new in changed.items():
+            object.__setattr__(rebuilt, name, new)  # frozen dataclasses refuse the plain way
         return rebuilt
 
 

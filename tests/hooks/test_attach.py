@@ -127,3 +127,16 @@ def test_a_forward_may_raise_in_another_thread_meanwhile() -> None:
     with attach(net, {"": broken}), pytest.raises(ValueError, match=r"torch\.Size"):
         net(torch.ones(1, 2))
     assert hook_count(net) == 0
+
+
+def test_the_mark_that_torch_leaves_on_a_module_is_taken_back() -> None:
+    """O5: after a full backward hook torch would refuse the other kind of backward hook forever."""
+    net = nn.Sequential(nn.Linear(2, 2))
+    with attach(net, {"0": lambda *_: None}, "backward"):
+        assert net[0]._is_full_backward_hook is True
+    assert net[0]._is_full_backward_hook is None
+    own = net[0].register_full_backward_hook(lambda *_: None)
+    with attach(net, {"0": lambda *_: None}, "backward"):
+        pass
+    assert net[0]._is_full_backward_hook is True
+    own.remove()

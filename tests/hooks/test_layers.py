@@ -175,3 +175,11 @@ def test_resnet_listing_agrees_with_torch() -> None:
     assert [info.name for info in infos] == [name for name, _ in net.named_modules()]
     assert infos[0].parameters == 11_689_512
     assert {info.name: info.calls for info in infos}["layer4.1.relu"] == 2
+
+
+def test_a_lazy_network_stays_lazy() -> None:
+    net = nn.Sequential(nn.LazyLinear(3), nn.ReLU())
+    infos = list_layers(net, torch.randn(2, 5))
+    assert infos[1].output_shapes == ((2, 3),)
+    assert net[0].has_uninitialized_params()  # type: ignore[operator]  # a method of lazy modules
+    assert infos[0].parameters == 0

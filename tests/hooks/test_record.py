@@ -781,3 +781,40 @@ def test_a_network_in_train_mode_is_left_as_it_was_found_when_its_forward_fails(
     with record(net, inputs=True), pytest.raises(RuntimeError):
         net(picture(1, 2, 32, 32))
     assert same(fingerprint(net), before)
+
+
+def test_a_stopped_recording_frees_its_memory_too() -> None:
+    """C24: the exception that ends the forward must not hold its frames."""
+    net, x = models.vgg11().eval(), picture(1, 3, 32, 32)
+    gc.collect()
+    gc.disable()
+    try:
+        with torch.no_grad(), record(net, "features.0", stop=True) as rec:
+            net(x)
+        watched = weakref.ref(rec["features.0"].output)
+        del rec
+        assert watched() is None
+    finally:
+        gc.enable()
+
+
+def test_an_output_that_leads_to_half_the_program_is_not_followed_forever() -> None:
+    class Chain:
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+    end: Any = torch.ones(1)
+    for _ in range(5000):
+        end = Chain(end)
+    net = Returning(lambda _: [end, torch.ones(1)])
+    with record(net) as rec:
+        net(torch.zeros(1))
+    assert [info.path for info in rec[""].output_info] == ["1"]
+
+
+def test_layers_chosen_by_nothing_sensible_are_refused_in_a_sentence() -> None:
+    nothing: Any = None
+    with pytest.raises(UnknownLayerError, match="name, glob, module or type, not by None"):
+        record(nn.Linear(2, 2), nothing)
+    with pytest.raises(UnknownLayerError, match="not by 3"):
+        record(nn.Linear(2, 2), [3])  # type: ignore[list-item]  # the mistake under test
