@@ -13,33 +13,35 @@ from torch.overrides import TorchFunctionMode
 SEED = 0
 """Untrained networks are as ``torch.manual_seed(0)`` and then their own constructor make them."""
 
-_FILLERS: frozenset[Callable[..., Any]] = frozenset(
+# Those of nn.init that torch lets a mode see; all others come down to a tensor's own methods.
+_INITIALIZERS: frozenset[Callable[..., Any]] = frozenset([nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_])
+_DRAWS: frozenset[Callable[..., Any]] = frozenset(
     [
         Tensor.normal_,
         Tensor.uniform_,
         Tensor.bernoulli_,
         Tensor.random_,
-        nn.init.normal_,
-        nn.init.uniform_,
-        nn.init.kaiming_uniform_,
+        torch.rand,
+        torch.randn,
+        torch.randint,
+        torch.randperm,
+        torch.normal,
+        torch.bernoulli,
     ]
-)
-_FACTORIES: frozenset[Callable[..., Any]] = frozenset(
-    [torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal, torch.bernoulli]
 )
 
 
 @contextmanager
 def seeded_initialization() -> Iterator[None]:
     """Networks built inside get the same values in any process and thread; the caller's random state is not touched."""
-    with _plain_construction(), _OwnRandomness(torch.Generator().manual_seed(SEED)):
+    with _plain_construction(), _OwnRandomness():
         yield
 
 
 @contextmanager
 def skipped_initialization() -> Iterator[None]:
     """Networks built inside have undefined values for a strict ``load_state_dict`` to fill, which saves seconds."""
-    with _plain_construction(), _OwnRandomness(None):
+    with _plain_construction(), _OwnRandomness(skip=True):
         yield
 
 
@@ -47,9 +49,10 @@ class _OwnRandomness(TorchFunctionMode):
     # Seeding and restoring torch's one global generator would let every other thread of a server draw from it
     # meanwhile, and a prediction that ends then would rewind it; a mode belongs to its thread alone.
 
-    def __init__(self, generator: torch.Generator | None) -> None:
+    def __init__(self, *, skip: bool = False) -> None:
         super().__init__()
-        self.generator = generator
+        self.skip = skip
+        self.generator = torch.Generator().manual_seed(SEED)
 
     def __torch_function__(
         self,
@@ -59,11 +62,11 @@ class _OwnRandomness(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         options = dict(kwargs or {})
-        if func in _FILLERS and self.generator is None:
-            # nn.init dispatches its first argument by the name ``tensor``.
-            return args[0] if args else options["tensor"]
-        if func in _FILLERS or func in _FACTORIES:
-            options["generator"] = self.generator or torch.Generator().manual_seed(SEED)
+        # Whole initializers are skipped, never a draw inside one: trunc_normal_ draws until every value is in range.
+        if self.skip and func in _INITIALIZERS:
+            return args[0] if args else options["tensor"]  # nn.init passes it on by this name
+        if func in _INITIALIZERS or func in _DRAWS:
+            options["generator"] = self.generator
         return func(*args, **options)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,3 +26,4 @@ def torch_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     monkeypatch.setattr(torch.hub, "_hub_dir", None)
     yield tmp_path / "hub" / "checkpoints"
     assert not list(tmp_path.rglob("*.partial*"))
+    shutil.rmtree(tmp_path)  # pytest would keep hundreds of megabytes

@@ -167,6 +167,8 @@ def stored_state(name: str, path: Path, **options: object) -> nn.Module:
     [
         ("resnet18", {}, ""),
         ("densenet121", {}, ""),
+        ("swin_t", {}, ""),
+        ("maxvit_t", {}, ""),
         ("mnasnet0_5", {}, ""),
         ("googlenet", {"aux_logits": True, "init_weights": False}, "aux"),
         ("inception_v3", {"aux_logits": True, "init_weights": False}, ""),
