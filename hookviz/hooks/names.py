@@ -98,8 +98,11 @@ class LayerNames(Mapping[str, nn.Module]):
         Raises:
             UnknownLayerError: one of them matches nothing.
         """
-        single = isinstance(layers, (str, type, nn.Module)) or not isinstance(layers, Iterable)
-        many = [layers] if single else list(layers)
+        many: list[Any]
+        if isinstance(layers, (str, type, nn.Module)) or not isinstance(layers, Iterable):
+            many = [layers]
+        else:
+            many = list(layers)
         chosen = {name for one in many for name in self._resolve_one(one)}
         return [name for name in self._modules if name in chosen]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from torch import Tensor
 
-from hookviz.errors import WeightsUnavailableError
+from hookviz.errors import ModelError, WeightsUnavailableError
 from hookviz.models import Model
 from hookviz.models.model import UNTRAINED
 from hookviz.ui import resources, state
@@ -74,7 +75,7 @@ def _show_network(model: Model, device: str, image: ChosenImage, device_place: D
     with saw:
         show_input(model, image, batch)
     with said:
-        show_predictions(model, resources.get_predictions(key, model, batch))
+        _show_predictions(key, model, batch)
     layers = resources.get_layers((key[0], tuple(batch.shape)), model, batch)
     names = choose_layers(model, layers)
     captured = resources.get_captures(key, model, batch, names)
@@ -86,6 +87,17 @@ def _show_network(model: Model, device: str, image: ChosenImage, device_place: D
     with device_place:
         _show_device(model)
     state.write_address(resources.default_weights(model.name))
+
+
+def _show_predictions(key: tuple[str, str], model: Model, batch: Tensor) -> None:
+    """The five classes; where the network gives none, the reason, and the page goes on with its layers."""
+    try:
+        predictions = resources.get_predictions(key, model, batch)
+    except ModelError as error:
+        with st.container(key="predictions"):
+            st.info(sentence(str(error)), icon=":material/info:")
+    else:
+        show_predictions(model, predictions)
 
 
 def _show_device(model: Model) -> None:

@@ -145,7 +145,7 @@ def get_batch(key: tuple[str, str], _model: Model, _image: Image.Image) -> Tenso
 @st.cache_data(show_spinner=False, max_entries=64)
 def get_predictions(key: tuple[str, str], _model: Model, _batch: Tensor) -> tuple[Prediction, ...]:  # noqa: ARG001
     """The five most probable classes."""
-    return _model.predict(_batch, k=min(5, len(_model.categories)))
+    return _model.predict(_batch, k=min(5, max(1, len(_model.categories))))
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
