@@ -136,6 +136,7 @@ READERS: dict[str, Callable[[torch.Tensor, Grid | None], tuple[torch.Tensor, str
     "NLC": _tokens,
     "NCL": _plain(lambda sequence: sequence[:, None, :]),
     "NCDHW": _volume,
+    "NDHWC": lambda volume, grid: _volume(volume.permute(3, 0, 1, 2), grid),
 }
 """How each layout becomes (C, H, W), the element of the batch already picked."""
 

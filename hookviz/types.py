@@ -33,12 +33,26 @@ class TensorInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """How the axes of a layer's output are to be read.
+
+    ``name`` and ``grid`` are what ``channel_maps`` takes. ``known`` is False where nothing but the number of axes
+    speaks for it. ``note`` says in words what no letter says, such as that the first axis counts windows.
+    """
+
+    name: str
+    grid: tuple[int, int] | None = None
+    known: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LayerInfo:
     """One module of a network.
 
     ``depth`` is 0 for the root. ``parameters`` counts the elements of every parameter in and below the module, each
     once. ``calls`` is how often one forward runs it, and None where no forward was run to find out. ``outputs`` has,
-    for each call, the tensors it returned.
+    for each call, the tensors it returned, and ``layouts`` how to read the first of them, None where there is none.
     """
 
     name: str
@@ -47,6 +61,7 @@ class LayerInfo:
     parameters: int
     calls: int | None = None
     outputs: tuple[tuple[TensorInfo, ...], ...] = ()
+    layouts: tuple[Layout | None, ...] = ()
 
     @property
     def output_shapes(self) -> tuple[tuple[int, ...], ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from hookviz.hooks.layouts import infer_layouts
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.preserve import random_state_kept
 from hookviz.hooks.private_copy import private_copy
@@ -15,7 +17,7 @@ from hookviz.hooks.record import record
 from hookviz.hooks.recording import Recording
 from hookviz.hooks.snapshot import snapshot
 from hookviz.hooks.structure import map_leaves
-from hookviz.types import LayerInfo
+from hookviz.types import LayerInfo, Layout
 
 
 def list_layers(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerInfo]:
@@ -33,7 +35,8 @@ def list_layers(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerInfo]
     """
     names = LayerNames(module)
     rec = _run(module, args, kwargs) if args or kwargs else None
-    return [_info(name, layer, rec) for name, layer in names.items()]
+    layouts = {} if rec is None else infer_layouts(module, rec)
+    return [_info(name, layer, rec, layouts.get(name, ())) for name, layer in names.items()]
 
 
 def _run(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recording:
@@ -44,7 +47,7 @@ def _run(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Re
     return rec
 
 
-def _info(name: str, layer: nn.Module, rec: Recording | None) -> LayerInfo:
+def _info(name: str, layer: nn.Module, rec: Recording | None, layouts: Sequence[Layout | None]) -> LayerInfo:
     calls = [] if rec is None or name not in rec else rec[name]
     return LayerInfo(
         name=name,
@@ -53,4 +56,5 @@ def _info(name: str, layer: nn.Module, rec: Recording | None) -> LayerInfo:
         parameters=sum(parameter.numel() for parameter in layer.parameters() if not is_lazy(parameter)),
         calls=None if rec is None else len(calls),
         outputs=tuple(call.output_info for call in calls),
+        layouts=tuple(layouts),
     )

@@ -16,11 +16,12 @@ from hookviz.hooks import Call, Overwrite
 from hookviz.hooks.structure import leaves
 from hookviz.layout import arrange, channel_maps
 from hookviz.statistics import summarize
-from hookviz.types import ChannelMaps, ChannelStatistics, LayerInfo, Summary
+from hookviz.types import ChannelMaps, ChannelStatistics, LayerInfo, Layout, Summary
 from hookviz.ui import state
 from hookviz.ui.channel_mosaic import mosaic_markup
 from hookviz.ui.downloads import show_downloads
 from hookviz.ui.layer_picker import size
+from hookviz.ui.layout_choice import choose_layout
 from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.resources import LayerCapture
 from hookviz.ui.sentences import one_sentence
@@ -58,7 +59,8 @@ def show_layer(position: int, view: str, info: LayerInfo, capture: LayerCapture)
                 return
             overwrite = _overwrite_of(capture, call, path)
             naive = _show_title(position, info, tensor, overwrite)
-        shown = _arranged(overwrite.naive if overwrite and naive else tensor)
+        layout = choose_layout(position, view, tensor, _known_layout(info, call, path))
+        shown = _arranged(overwrite.naive if overwrite and naive else tensor, layout)
         _show_body(position, view, info, call, shown)
 
 
@@ -124,9 +126,15 @@ def _title(info: LayerInfo, details: str, *badges: str) -> str:
     )
 
 
-def _arranged(tensor: Tensor) -> Shown:
-    maps = channel_maps(tensor)
-    statistics = channel_statistics(arrange(tensor).values)
+def _known_layout(info: LayerInfo, call: Call, path: str) -> Layout | None:
+    """What is known of the call's first tensor; nothing is of the others."""
+    is_first = call.output_info[0].path == path
+    return info.layouts[call.index] if is_first and call.index < len(info.layouts) else None
+
+
+def _arranged(tensor: Tensor, layout: Layout) -> Shown:
+    maps = channel_maps(tensor, layout.name, layout.grid)
+    statistics = channel_statistics(arrange(tensor, layout.name, layout.grid).values)
     order = channel_order(statistics, state.chosen_order())
     return Shown(tensor, maps, summarize(tensor), statistics, order)
 

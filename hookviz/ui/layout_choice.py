@@ -1,0 +1,63 @@
+"""How a tensor's axes are read: what is known, what is assumed, and the reader's own word."""
+
+from __future__ import annotations
+
+import streamlit as st
+from torch import Tensor
+
+from hookviz.layout import READERS
+from hookviz.types import Layout
+
+_MEANINGS = {
+    "N": "batch",
+    "C": "channels",
+    "H": "height",
+    "W": "width",
+    "D": "depth",
+    "L": "tokens or positions",
+}
+
+
+def choose_layout(position: int, view: str, tensor: Tensor, found: Layout | None) -> Layout:
+    """The layout to read a tensor in, by default the one found for it."""
+    suggested = found or Layout("auto", known=False)
+    names = [name for name in READERS if len(name) == tensor.ndim and name != "scalar"]
+    if tensor.ndim < 3 or not names:
+        return suggested
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        place = st.popover(_title(suggested, tensor), type="tertiary", key=f"layout-{position}")
+        _show_note(suggested)
+    with place:
+        own = st.radio(
+            "Read the axes as",
+            ["as found", *names],
+            key=f"layout-{position}-{view}-{tensor.ndim}",
+            format_func=lambda name: name if name == "as found" else f"{name}: {_spelled(name)}",
+        )
+        grid = _choose_grid(position, view, tensor, suggested) if own == "NLC" else None
+    return suggested if own == "as found" else Layout(own, grid)
+
+
+def _title(layout: Layout, tensor: Tensor) -> str:
+    name = layout.name if layout.name != "auto" else {3: "NLC", 4: "NCHW", 5: "NCDHW"}.get(tensor.ndim, "auto")
+    grid = f" on {layout.grid[0]} × {layout.grid[1]}" if layout.grid else ""
+    return f"Axes read as {name}{grid}"
+
+
+def _show_note(layout: Layout) -> None:
+    if layout.note or not layout.known:
+        words = layout.note or "assumed: nothing in the network says so"
+        st.caption(words, width="content")
+
+
+def _spelled(name: str) -> str:
+    return " × ".join(_MEANINGS[letter] for letter in name)
+
+
+def _choose_grid(position: int, view: str, tensor: Tensor, layout: Layout) -> tuple[int, int] | None:
+    """Rows and columns for tokens; none leaves them as one table."""
+    key = f"grid-{position}-{view}"
+    rows, columns = layout.grid or (0, 0)
+    height = st.number_input("Rows of the grid (0: one table)", 0, tensor.shape[1], rows, key=f"{key}-rows")
+    width = st.number_input("Columns of the grid", 0, tensor.shape[1], columns, key=f"{key}-columns")
+    return (int(height), int(width)) if height and width else None
