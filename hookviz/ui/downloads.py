@@ -10,21 +10,20 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from hookviz.types import ChannelStatistics, LayerInfo, Summary
+from hookviz.types import LayerInfo
+from hookviz.ui.layer_views import Shown
 from hookviz.views import figure_bytes, npz_bytes, statistics_csv
 
-Numbers = Callable[[], tuple[Summary, ChannelStatistics]]
 
-
-def show_downloads(key: str, info: LayerInfo, tensor: Tensor, figure: Callable[[], Figure], numbers: Numbers) -> None:
+def show_downloads(key: str, info: LayerInfo, shown: Shown, figure: Callable[[], Figure]) -> None:
     """Buttons for the figure as PNG, SVG and PDF, the values as NPZ and the statistics as CSV."""
     name = info.name or "network"
     files: dict[str, tuple[str, Callable[[], bytes | str]]] = {
         "PNG": ("image/png", lambda: figure_bytes(figure(), "png", dpi=200)),
         "SVG": ("image/svg+xml", lambda: figure_bytes(figure(), "svg")),
         "PDF": ("application/pdf", lambda: figure_bytes(figure(), "pdf")),
-        "NPZ": ("application/octet-stream", lambda: npz_bytes(raw_arrays(tensor))),
-        "CSV": ("text/csv", lambda: statistics_csv(*numbers())),
+        "NPZ": ("application/octet-stream", lambda: npz_bytes(raw_arrays(shown.tensor))),
+        "CSV": ("text/csv", lambda: statistics_csv(shown.summary, shown.statistics)),
     }
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption("Download", width="content")

@@ -10,7 +10,7 @@ from hookviz.errors import ModelError, WeightsUnavailableError
 from hookviz.models import Model
 from hookviz.models.model import UNTRAINED
 from hookviz.ui import resources, state
-from hookviz.ui.layer_card import show_layer
+from hookviz.ui.layer_card import Card, show_layer
 from hookviz.ui.layer_picker import choose_layers
 from hookviz.ui.prediction_panel import show_input, show_predictions
 from hookviz.ui.sentences import one_sentence, sentence
@@ -81,7 +81,7 @@ def _show_network(model: Model, device: str, image: ChosenImage, device_place: D
     captured = resources.get_captures(key, model, batch, names)
     infos = {info.name: info for info in layers}
     for position, layer in enumerate(names):
-        show_layer(position, f"{key} {layer}", infos[layer], captured[layer])
+        show_layer(Card(position, f"{key} {layer}", infos[layer], captured[layer]))
     if not names:
         st.info("Choose a layer above to see what it computed.", icon=":material/layers:")
     with device_place:
