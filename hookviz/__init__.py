@@ -15,7 +15,19 @@ from hookviz.errors import (
     ViewError,
     WeightsUnavailableError,
 )
-from hookviz.hooks import Call, LayerCalls, Overwrite, Recording, Run, attach, list_layers, record, watch_overwrites
+from hookviz.hooks import (
+    Call,
+    LayerCalls,
+    Overwrite,
+    Recording,
+    Run,
+    attach,
+    list_layers,
+    list_operations,
+    record,
+    record_operations,
+    watch_overwrites,
+)
 from hookviz.images import load_image
 from hookviz.layout import channel_maps
 from hookviz.models import Model, list_models, list_weights, load_model
@@ -54,12 +66,14 @@ __all__ = [
     "channel_maps",
     "list_layers",
     "list_models",
+    "list_operations",
     "list_samples",
     "list_weights",
     "load_image",
     "load_model",
     "load_sample",
     "record",
+    "record_operations",
     "summarize",
     "views",
     "watch_overwrites",

@@ -2,6 +2,7 @@
 
 from hookviz.hooks.attach import HookHandles, attach
 from hookviz.hooks.layers import list_layers
+from hookviz.hooks.operations import list_operations, record_operations
 from hookviz.hooks.overwrites import Overwrite, watch_overwrites
 from hookviz.hooks.private_copy import private_copy
 from hookviz.hooks.record import record
@@ -17,7 +18,9 @@ __all__ = [
     "Run",
     "attach",
     "list_layers",
+    "list_operations",
     "private_copy",
     "record",
+    "record_operations",
     "watch_overwrites",
 ]

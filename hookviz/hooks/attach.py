@@ -22,6 +22,7 @@ HookKind: TypeAlias = Literal["forward", "forward_pre", "backward", "backward_pr
 Hook: TypeAlias = Callable[..., Any]
 
 _registering = threading.Lock()
+_looking = threading.local()
 
 _REGISTER: dict[str, str] = {
     "forward": "register_forward_hook",
@@ -29,6 +30,11 @@ _REGISTER: dict[str, str] = {
     "backward": "register_full_backward_hook",
     "backward_pre": "register_full_backward_pre_hook",
 }
+
+
+def is_looking() -> bool:
+    """Whether this thread is inside a hook of hookviz, whose own tensor operations are none of the network's."""
+    return getattr(_looking, "on", False)
 
 
 class HookHandles:
@@ -112,7 +118,11 @@ class BoundHook:
     def __call__(self, module: nn.Module, *arguments: Any) -> None:
         """Run the function where it belongs, and nothing elsewhere."""
         if module is self._module and threading.get_ident() == self._thread:
-            self._function(*arguments)
+            outer, _looking.on = is_looking(), True
+            try:
+                self._function(*arguments)
+            finally:
+                _looking.on = outer
 
     def __deepcopy__(self, memo: dict[int, object]) -> Hook:
         return _inert

@@ -1,0 +1,182 @@
+"""Functional operations as layers: what ``+``, ``F.relu`` or ``torch.cat`` computed, which no hook sees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode, _get_current_function_mode
+
+from hookviz.hooks.attach import BoundHook, HookHandles, is_looking
+from hookviz.hooks.compiled import run_eagerly
+from hookviz.hooks.gradient_capture import is_backward
+from hookviz.hooks.names import LayerNames
+from hookviz.hooks.operation_names import FxNames, fx_names, is_leaf, operation_name
+from hookviz.hooks.preserve import random_state_kept
+from hookviz.hooks.private_copy import private_copy
+from hookviz.hooks.recording import Recording
+from hookviz.hooks.snapshot import Keep, Keeper, snapshot
+from hookviz.hooks.structure import map_leaves, tensor_info, tensor_infos
+from hookviz.types import LayerInfo
+
+
+@contextmanager
+def record_operations(
+    module: nn.Module, operations: str | Sequence[str] = "*", *, keep: Keep | None = None
+) -> Iterator[Recording]:
+    """Record what functional operations compute while the network runs inside the block.
+
+    >>> with record_operations(model, "layer1.0.add") as rec:
+    ...     model(image)
+    >>> rec["layer1.0.add"].output
+
+    An operation is named after the module it runs in, as torchvision's FX tracer names it where FX can trace the
+    network (``layer1.0.add``, ``flatten``); one whose name is already a module's gets ``()`` behind it. Operations
+    inside torch's own layers are part of those layers. Every output is copied at once, as ``record`` does. The network
+    computes what it would without the recording, to the last bit.
+
+    Args:
+        module: the network.
+        operations: names or globs (``*`` crosses dots). What there is, is known only when the network runs: a name that
+            did not occur is in ``.not_called``.
+        keep: applied to each tensor in place of a copy, as in ``record``.
+    """
+    patterns = [operations] if isinstance(operations, str) else list(operations)
+    names = LayerNames(module)
+    known: dict[str, str] = {name: name for name in patterns if not any(mark in name for mark in "*?[")}
+    recording = Recording(list(known), known, type(names.root).__name__, keep_runs=False)
+    watcher = _OperationWatcher(names, patterns, known, Keeper(keep), recording)
+    with run_eagerly(), HookHandles() as handles:
+        watcher.install(handles)
+        try:
+            yield recording
+        finally:
+            watcher.close()
+
+
+def list_operations(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerInfo]:
+    """List the functional operations of one forward, in order; ``class_name`` is the operation's plain name.
+
+    As ``list_layers``, it runs a private copy in eval mode and leaves everything as it was.
+    """
+    private = private_copy(module).eval()
+    own_args, own_kwargs = map_leaves((args, kwargs), Tensor, lambda _, tensor: snapshot(tensor))
+    with random_state_kept(private), torch.no_grad(), record_operations(private, keep=lambda _: None) as rec:
+        private(*own_args, **own_kwargs)
+    return [
+        LayerInfo(
+            name=name,
+            class_name=_plain(name),
+            depth=name.count(".") + 1,
+            parameters=0,
+            calls=len(calls),
+            outputs=tuple(call.output_info for call in calls),
+        )
+        for name, calls in rec.items()
+    ]
+
+
+def _plain(name: str) -> str:
+    last = name.rpartition(".")[2].removesuffix("()")
+    stem, _, number = last.rpartition("_")
+    return stem if stem and number.isdigit() else last
+
+
+class _OperationWatcher(TorchFunctionMode):
+    """Sees every torch function called in a module of one network, between the start and the end of a run."""
+
+    def __init__(
+        self, names: LayerNames, patterns: Sequence[str], known: dict[str, str], keeper: Keeper, recording: Recording
+    ) -> None:
+        super().__init__()
+        self._names = names
+        self._patterns = patterns
+        self._known = known
+        self._keeper = keeper
+        self._recording = recording
+        self._running: list[str] = []
+        self._leaves = 0
+        self._active = False
+        self._fx: FxNames = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def install(self, handles: HookHandles) -> None:
+        """Follow which module is running."""
+        for name, module in self._names.items():
+            enter, leave = partial(self._enter, name, module), partial(self._leave, name, module)
+            handles.add(module, BoundHook(module, enter), "forward_pre", with_kwargs=True)
+            handles.add(module, BoundHook(module, leave), "forward", always_call=True)
+
+    def close(self) -> None:
+        """Stop seeing functions, wherever the forward was left."""
+        self._deactivate()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call the function, and note what it returned."""
+        output = func(*args, **(kwargs or {}))
+        if self._running and not is_looking():
+            self._note(func, output)
+        return output
+
+    def _enter(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if is_backward():
+            return
+        if not self._running:
+            self._begin_run(module, args, kwargs)
+        self._running.append(name)
+        if is_leaf(module):
+            self._leaves += 1
+            self._deactivate()  # an active mode turns off the fused code of some layers
+
+    def _leave(self, name: str, module: nn.Module, *_: Any) -> None:
+        if is_backward() or name not in self._running:
+            return
+        while (last := self._running.pop()) != name:
+            self._leaves -= is_leaf(self._names[last])
+        self._leaves -= is_leaf(module)
+        if self._running and not self._leaves:
+            self._activate()
+        elif not self._running:
+            self._deactivate()
+
+    def _begin_run(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._recording.begin_run()
+        self._counts.clear()
+        self._leaves = 0
+        self._fx = fx_names(module, args, kwargs) if module is self._names.root else {}
+        self._activate()
+
+    def _activate(self) -> None:
+        if not self._active:
+            self.__enter__()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+            self._active = True
+
+    def _deactivate(self) -> None:
+        if self._active and _get_current_function_mode() is self:
+            self.__exit__(None, None, None)
+            self._active = False
+
+    def _note(self, function: Any, output: Any) -> None:
+        if not tensor_infos(output):
+            return
+        name = self._next_name(self._running[-1], operation_name(function))
+        if any(name == pattern or fnmatchcase(name, pattern) for pattern in self._patterns):
+            self._known[name] = name
+            kept = self._keeper.value(name, output)
+            self._recording.last.new_call(name, kept, map_leaves(output, Tensor, tensor_info))
+
+    def _next_name(self, path: str, operation: str) -> str:
+        if operation.endswith("_") and (path, operation) not in self._fx and (path, operation[:-1]) in self._fx:
+            operation = operation[:-1]  # torch runs ``x += y`` as add_, FX writes it down as add
+        count = self._counts[path, operation]
+        self._counts[path, operation] += 1
+        given = self._fx.get((path, operation), [])
+        own = ".".join(filter(None, (path, operation))) + (f"_{count}" if count else "")
+        name = given[count] if count < len(given) else own
+        return f"{name}()" if name in self._names else name
