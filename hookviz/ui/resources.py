@@ -14,7 +14,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from hookviz.hooks import Call, Overwrite, list_layers
+from hookviz.hooks import Call, Overwrite, list_layers, list_operations
+from hookviz.hooks.choices import with_operations
 from hookviz.hooks.structure import leaves
 from hookviz.images import read_image
 from hookviz.images.reading import ImageReading
@@ -53,23 +54,27 @@ class Shelf(Generic[Value]):
     def put(self, key: Hashable, value: Value) -> None:
         """Keep a value, giving up others as needed; one larger than the bound is not kept at all."""
         with self._lock:
+            self._values.pop(key, None)
+            if self._size(value) > self._bound:
+                return
             self._values[key] = value
-            self._values.move_to_end(key)
-            while self._values and self._total() > self._bound:
+            while self._total() > self._bound:
                 self._values.popitem(last=False)
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value of a key, made now if it is not there."""
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
-        with making:
-            value = self.find(key)
-            if value is None:
-                value = make()
-                self.put(key, value)
-        with self._lock:
-            if not making.locked():
-                self._making.pop(key, None)
+        try:
+            with making:
+                value = self.find(key)
+                if value is None:
+                    value = make()
+                    self.put(key, value)
+        finally:
+            with self._lock:
+                if not making.locked():
+                    self._making.pop(key, None)
         return value
 
     @property
@@ -151,7 +156,7 @@ def get_predictions(key: tuple[str, str], _model: Model, _batch: Tensor) -> tupl
 @st.cache_data(show_spinner=False, max_entries=16)
 def get_layers(key: tuple[str, tuple[int, ...]], _model: Model, _batch: Tensor) -> list[LayerInfo]:  # noqa: ARG001
     """The layers of a model with calls and shapes for an input's shape."""
-    return list_layers(_model.module, _batch)
+    return with_operations(list_layers(_model.module, _batch), list_operations(_model.module, _batch))
 
 
 def get_captures(key: tuple[str, str], model: Model, batch: Tensor, names: Sequence[str]) -> dict[str, LayerCapture]:
@@ -170,7 +175,7 @@ def _look_at(model: Model, batch: Tensor, names: Sequence[str]) -> dict[str, Lay
     overwritten = seen.overwrites
     return {
         name: LayerCapture(
-            tuple(seen.recording.get(name, ())),
+            seen.calls[name],
             tuple(one for one in overwritten if one.layer == name),
         )
         for name in names
