@@ -18,6 +18,7 @@ LAYERS, SORT, SCALE, CMAP, ROBUST = "layers", "sort", "scale", "cmap", "robust"
 _NOTES = "address notes"
 _SOURCE = "image source"
 _ASKED_LAYERS = "layers asked for in the address"
+_LAYERS_KEPT = "layers chosen last"
 _LAYERS_OF = "model that the chosen layers belong to"
 _TABLE = "times the layers were chosen outside the table"
 
@@ -136,13 +137,15 @@ def settle_layers(model: str, names: Sequence[str], first_choice: Sequence[str])
             if name not in known:
                 note(f"The address asks for layer “{name[:_LONGEST]}”, which {model} does not have; it is left out.")
     else:
-        asked = st.session_state.get(LAYERS, [])
+        # Streamlit forgets a widget that one run did not show, as after a file that is no image.
+        asked = st.session_state.get(LAYERS, st.session_state.get(_LAYERS_KEPT, []))
     kept = [name for name in asked if name in known]
     if not kept and st.session_state.get(_LAYERS_OF) != model:
         kept = list(first_choice)
     if st.session_state.get(LAYERS) != kept:
         st.session_state[LAYERS] = kept
         _renew_table()
+    st.session_state[_LAYERS_KEPT] = kept
     st.session_state[_LAYERS_OF] = model
 
 
