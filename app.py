@@ -4,5 +4,6 @@ import streamlit as st
 
 from hookviz.ui.main import run
 
-st.set_page_config(page_title="hookviz", page_icon=":material/visibility:", layout="wide")
+# An emoji as icon: a :material: one would be fetched from Google's servers by every visitor.
+st.set_page_config(page_title="hookviz", page_icon="🔬", layout="wide")
 run()

@@ -163,8 +163,9 @@ def _known_layout(info: LayerInfo, call: Call, path: str) -> Layout | None:
 def _arranged(tensor: Tensor, layout: Layout) -> Shown:
     maps = channel_maps(tensor, layout.name, layout.grid)
     statistics = channel_statistics(arrange(tensor, layout.name, layout.grid).values)
-    order = channel_order(statistics, state.chosen_order())
-    return Shown(tensor, maps, summarize(tensor), statistics, None if state.chosen_order() == "index" else order)
+    by = state.chosen_order()
+    order = None if by == "index" else channel_order(statistics, by)
+    return Shown(tensor, maps, summarize(tensor), statistics, order, state.display())
 
 
 def _choose_page(card: Card, call: Call, shown: Shown) -> int:

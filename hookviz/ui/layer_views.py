@@ -25,18 +25,22 @@ PER_PAGE = 64
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One tensor of one call as the card shows it; ``order`` is None for channels in the order of their numbers."""
+    """One tensor of one call as the card shows it; ``order`` is None for channels in the order of their numbers.
+
+    It has all that drawing it needs: downloads draw it later, where there is no session to ask.
+    """
 
     tensor: Tensor
     maps: ChannelMaps
     summary: Summary
     statistics: ChannelStatistics
     order: npt.NDArray[np.int64] | None
+    display: state.Display
 
 
 def show_mosaic(info: LayerInfo, shown: Shown, page: int) -> None:
     """A page of channels, a pixel for each value."""
-    picture = mosaic_picture(shown.maps, order=shown.order, page=page, per_page=PER_PAGE, **state.display())
+    picture = mosaic_picture(shown.maps, order=shown.order, page=page, per_page=PER_PAGE, **shown.display)
     show(mosaic_markup(picture, shown.statistics, info.name or "the whole network"))
     _show_note(shown)
 
@@ -62,7 +66,7 @@ def _figure(info: LayerInfo, shown: Shown, page: int, theme: Literal["light", "d
         per_page=PER_PAGE,
         title=f"{info.name or '(whole network)'}  {info.class_name}  {size(shown.maps.shape)}",
         theme=theme,
-        **state.display(),
+        **shown.display,
     )
 
 

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.browser.server import Server, started
+from tests.browser.visitor import Visitor
+
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+NewVisitor = Callable[[], Visitor]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent.name == "browser":
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium on the path; continuous integration has to have one")
+        pytest.skip("no Chromium on the path")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+        expect.set_options(timeout=30_000)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Asks for ``chromium`` so that nothing is started where there is none."""
+    with started(tmp_path_factory.mktemp("server")) as one:
+        yield one
+
+
+@pytest.fixture
+def new_visitor(chromium: Browser, server: Server) -> Iterator[NewVisitor]:
+    """Makes visitors, each in a browser of their own; at the end none of them may have met an error in the page."""
+    visitors: list[Visitor] = []
+
+    def make() -> Visitor:
+        context = chromium.new_context(viewport={"width": 1440, "height": 1000}, accept_downloads=True)
+        visitors.append(Visitor(context, server.url))
+        return visitors[-1]
+
+    yield make
+    errors = [error for one in visitors for error in one.console_errors]
+    for one in visitors:
+        one.context.close()
+    assert errors == []
+
+
+@pytest.fixture
+def visitor(new_visitor: NewVisitor) -> Visitor:
+    return new_visitor()
+
+
+@pytest.fixture
+def new_log(server: Server) -> Callable[[], str]:
+    """What the server logged since the test began."""
+    before = len(server.log())
+    return lambda: server.log()[before:]

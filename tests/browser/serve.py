@@ -1,0 +1,54 @@
+"""``streamlit run app.py`` as anybody starts it, with a second port that tells a test what the process holds."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+from streamlit.web import cli
+
+
+class Probe(BaseHTTPRequestHandler):
+    """Answers any request with the facts."""
+
+    def do_GET(self) -> None:
+        content = json.dumps(facts()).encode()
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        """Keep the server's log for the page's own lines."""
+
+
+def facts() -> dict[str, Any]:
+    """Resident models, hooks on them, bytes kept, pyplot figures, and the process's resident memory."""
+    if "hookviz.ui.resources" not in sys.modules:
+        return {}
+    from hookviz.ui import resources
+    from tests.nets import hook_count
+
+    gc.collect()
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    models = list(resources.models()._values.values())
+    return {
+        "models": [one.name for one in models],
+        "hooks": sum(hook_count(one.module) for one in models),
+        "bytes_kept": resources.captures().total,
+        "bytes_allowed": resources.BYTES_KEPT,
+        "models_allowed": resources.MODELS_KEPT,
+        "pyplot_figures": len(pyplot.get_fignums()) if pyplot else 0,
+        "resident": int(Path("/proc/self/statm").read_text().split()[1]) * 4096,
+    }
+
+
+if __name__ == "__main__":
+    page_port, probe_port = sys.argv[1:3]
+    threading.Thread(target=HTTPServer(("127.0.0.1", int(probe_port)), Probe).serve_forever, daemon=True).start()
+    sys.argv = ["streamlit", "run", "app.py", "--server.port", page_port, "--server.headless", "true"]
+    cli.main()

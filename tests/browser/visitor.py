@@ -1,0 +1,156 @@
+"""A person at the page: what they do, and what they see."""
+
+from __future__ import annotations
+
+import base64
+import re
+from contextlib import AbstractContextManager
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+SLOW = 90_000
+"""Milliseconds that the first view may take on a busy machine: torch has to be imported."""
+
+# Still for a while, not just at rest: a click reaches the server and comes back in two steps.
+_IDLE = """() => {
+  const app = document.querySelector('[data-testid=stApp]');
+  const still = app && app.dataset.testScriptState === 'notRunning' && !document.querySelector('[data-stale=true]');
+  const now = performance.now();
+  if (!still) { window.stillSince = null; return false; }
+  window.stillSince ??= now;
+  return now - window.stillSince > 350;
+}"""
+_BROKEN_PICTURES = """() => [...document.images].filter(one => one.offsetParent !== null && !one.naturalWidth)
+  .map(one => one.alt + ' ' + one.src.slice(0, 80))"""
+
+
+class Visitor:
+    """One fresh browser context with one page of the app."""
+
+    def __init__(self, context: BrowserContext, url: str) -> None:
+        self.context = context
+        self.page: Page = context.new_page()
+        self.requests: list[str] = []
+        self.console_errors: list[str] = []
+        self._url = url
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.console_errors.append(str(error)))
+
+    def open(self, **view: str | list[str]) -> Visitor:
+        """Go to the address of a view, such as ``open(model="resnet18", layer=["bn1"])``."""
+        return self.go(f"{self._url}/?{urlencode(view, doseq=True, quote_via=quote)}")
+
+    def go(self, address: str) -> Visitor:
+        self.page.goto(address)
+        self.page.wait_for_selector("[data-testid=stApp]", timeout=SLOW)
+        self.page.wait_for_selector(".st-key-predictions, [data-testid=stAlert]", timeout=SLOW)
+        return self.idle()
+
+    def idle(self) -> Visitor:
+        self.page.evaluate("window.stillSince = null")
+        self.page.wait_for_function(_IDLE, timeout=SLOW, polling=50)
+        return self
+
+    @property
+    def address(self) -> dict[str, list[str]]:
+        return parse_qs(urlsplit(self.page.url).query, keep_blank_values=True)
+
+    def widget(self, key: str) -> Locator:
+        return self.page.locator(f".st-key-{key}")
+
+    def card(self, position: int) -> Locator:
+        return self.widget(f"card-{position}")
+
+    def select(self, key: str, option: str) -> Visitor:
+        """Type into a select box and take the option with exactly this text."""
+        box = self.widget(key).get_by_role("combobox")
+        box.click()
+        box.fill(option)
+        self.page.get_by_role("option", name=option, exact=True).first.click()
+        return self.idle()
+
+    def add_layer(self, typed: str, option: str) -> Visitor:
+        """Type into the layer picker and take the option that begins with this layer's name."""
+        box = self.widget("layers").get_by_role("combobox")
+        box.click()
+        box.fill(typed)
+        self.page.get_by_role("option", name=re.compile(rf"^{re.escape(option)} ·")).click()
+        self.page.keyboard.press("Escape")
+        return self.idle()
+
+    def remove_layer(self, name: str) -> Visitor:
+        self.widget("layers").get_by_role("button", name=re.compile(rf"^Remove {re.escape(name)} ·")).click()
+        return self.idle()
+
+    def press(self, key: str, text: str) -> Visitor:
+        """Press one of the pills or segments of a widget."""
+        self.widget(key).get_by_role("radio", name=text, exact=True).click()
+        return self.idle()
+
+    def toggle(self, key: str) -> Visitor:
+        self.widget(key).locator("label").first.click()
+        return self.idle()
+
+    def upload(self, name: str, content: bytes) -> Visitor:
+        with self.upload_arrives():
+            self.give_file(name, content)
+        return self.idle()
+
+    def upload_arrives(self) -> AbstractContextManager[object]:
+        """Ends when the server has the file that is given inside the block."""
+        return self.page.expect_response(lambda one: "upload_file" in one.url and one.request.method == "PUT")
+
+    def give_file(self, name: str, content: bytes) -> None:
+        self.widget("upload").locator("input[type=file]").set_input_files(
+            {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+        )
+
+    def mosaic(self, position: int) -> bytes:
+        """The very bytes of the picture of channels on a card."""
+        return _content(self.card(position).locator(".hv-mosaic img"))
+
+    def channel_numbers(self, position: int) -> list[int]:
+        return [int(text) for text in self.card(position).locator(".hv-mosaic .number").all_inner_texts()]
+
+    def input_picture(self) -> bytes:
+        """The very bytes of the picture of what the network saw."""
+        return _content(self.page.locator(".hv-saw img"))
+
+    def predictions(self) -> list[str]:
+        return self.widget("predictions").locator(".hv-bars .name").all_inner_texts()
+
+    def titles(self) -> list[str]:
+        """The layers' names on the cards, from top to bottom."""
+        return self.page.locator(".hv-title .layer").all_inner_texts()
+
+    def badges(self, position: int) -> list[str]:
+        return self.card(position).locator(".hv-badge").all_inner_texts()
+
+    def sentences(self) -> list[str]:
+        """Errors, warnings and notes on the page."""
+        return [
+            text.strip()
+            for text in self.page.locator("[data-testid=stAlert] [data-testid=stMarkdownContainer]").all_inner_texts()
+        ]
+
+    def download(self, position: int, title: str, folder: Path) -> Path:
+        with self.page.expect_download() as waiting:
+            self.card(position).get_by_role("button", name=title, exact=True).click()
+        path = folder / waiting.value.suggested_filename
+        waiting.value.save_as(path)
+        return path
+
+    def assert_no_broken_picture(self) -> None:
+        assert self.page.evaluate(_BROKEN_PICTURES) == []
+
+    def assert_cards(self, *names: str) -> None:
+        expect(self.page.locator(".hv-title .layer")).to_have_text(list(names))
+
+
+def _content(picture: Locator) -> bytes:
+    source = picture.get_attribute("src") or ""
+    head, _, body = source.partition(",")
+    assert head == "data:image/png;base64", head
+    return base64.b64decode(body)
