@@ -9,11 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from hookviz.errors import HookvizError
+from hookviz.hooks.names import LayerNames
+from hookviz.hooks.operations import record_operations
 from hookviz.hooks.overwrites import Overwrite, watch_overwrites
 from hookviz.hooks.preserve import random_state_kept
 from hookviz.hooks.private_copy import private_copy
 from hookviz.hooks.record import record
-from hookviz.hooks.recording import Recording
+from hookviz.hooks.recording import Call
 from hookviz.models.device import copy_on_cpu, is_out_of_memory
 
 
@@ -23,24 +25,23 @@ class LookError(HookvizError):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one forward showed: the recording, and who overwrote what afterwards."""
+    """What one forward showed: the calls of each layer and operation, and who overwrote what afterwards."""
 
-    recording: Recording
+    calls: dict[str, tuple[Call, ...]]
     overwrites: tuple[Overwrite, ...]
 
 
 def look(module: nn.Module, batch: Tensor, layers: Sequence[str]) -> Look:
-    """Run a private copy of a network, in eval mode and without gradients, and record layers.
+    """Run a private copy of a network, in eval mode and without gradients, and record layers and operations.
 
     Nothing happens to the network itself. Where its accelerator's memory is full, the CPU does it.
 
     Args:
         module: the network.
         batch: its input, on its device.
-        layers: names of the layers to record.
+        layers: names of layers, and of functional operations as ``list_operations`` gives them.
 
     Raises:
-        UnknownLayerError: a name that is no layer.
         LookError: the forward failed.
     """
     try:
@@ -53,14 +54,18 @@ def look(module: nn.Module, batch: Tensor, layers: Sequence[str]) -> Look:
 
 
 def _look(private: nn.Module, batch: Tensor, layers: Sequence[str]) -> Look:
+    names = LayerNames(private)
+    modules, operations = [name for name in layers if name in names], [name for name in layers if name not in names]
     with (
         random_state_kept(private),
         torch.no_grad(),
-        record(private, layers) as rec,
-        watch_overwrites(private, layers) as overwrites,
+        record(private, modules) as rec,
+        record_operations(private, operations) as seen,
+        watch_overwrites(private, modules) as overwrites,
     ):
         try:
             private(batch.clone())
         except RuntimeError as error:
             raise LookError(str(rec.failed or error)) from error
-    return Look(rec, tuple(overwrites))
+    calls = {name: tuple(rec.get(name, ()) or seen.get(name, ())) for name in layers}
+    return Look(calls, tuple(overwrites))

@@ -48,7 +48,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class LayerInfo:
-    """One module of a network.
+    """One module of a network, or one functional operation (``is_operation``), whose class is its plain name.
 
     ``depth`` is 0 for the root. ``parameters`` counts the elements of every parameter in and below the module, each
     once. ``calls`` is how often one forward runs it, and None where no forward was run to find out. ``outputs`` has,
@@ -62,6 +62,7 @@ class LayerInfo:
     calls: int | None = None
     outputs: tuple[tuple[TensorInfo, ...], ...] = ()
     layouts: tuple[Layout | None, ...] = ()
+    is_operation: bool = False
 
     @property
     def output_shapes(self) -> tuple[tuple[int, ...], ...]:

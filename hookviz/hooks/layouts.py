@@ -55,6 +55,17 @@ def infer_layouts(module: nn.Module, rec: Recording) -> dict[str, list[Layout | 
     }
 
 
+def layouts_by_shape(module: nn.Module, rec: Recording) -> dict[Shape, Layout]:
+    """Give how outputs of each shape are to be read, as the last telling layer of that shape had it."""
+    return {
+        info.shape: layout
+        for name, layouts in infer_layouts(module, rec).items()
+        for call, layout in zip(rec[name], layouts, strict=True)
+        for info in call.output_info[:1]
+        if layout is not None and layout.known
+    }
+
+
 def _batch(rec: Recording) -> int:
     shapes = [info.shape for calls in rec.values() for call in calls for info in call.output_info if info.shape]
     return shapes[0][0] if shapes else 1

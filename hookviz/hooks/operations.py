@@ -16,10 +16,12 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode
 from hookviz.hooks.attach import BoundHook, HookHandles, is_looking
 from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.gradient_capture import is_backward
+from hookviz.hooks.layouts import layouts_by_shape
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.operation_names import FxNames, fx_names, is_leaf, operation_name
 from hookviz.hooks.preserve import random_state_kept
 from hookviz.hooks.private_copy import private_copy
+from hookviz.hooks.record import record
 from hookviz.hooks.recording import Recording
 from hookviz.hooks.snapshot import Keep, Keeper, snapshot
 from hookviz.hooks.structure import map_leaves, tensor_info, tensor_infos
@@ -51,6 +53,9 @@ def record_operations(
     names = LayerNames(module)
     known: dict[str, str] = {name: name for name in patterns if not any(mark in name for mark in "*?[")}
     recording = Recording(list(known), known, type(names.root).__name__, keep_runs=False)
+    if not patterns:
+        yield recording
+        return
     watcher = _OperationWatcher(names, patterns, known, Keeper(keep), recording)
     with run_eagerly(), HookHandles() as handles:
         watcher.install(handles)
@@ -67,8 +72,14 @@ def list_operations(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerI
     """
     private = private_copy(module).eval()
     own_args, own_kwargs = map_leaves((args, kwargs), Tensor, lambda _, tensor: snapshot(tensor))
-    with random_state_kept(private), torch.no_grad(), record_operations(private, keep=lambda _: None) as rec:
+    with (
+        random_state_kept(private),
+        torch.no_grad(),
+        record(private, keep=lambda _: None) as layers,
+        record_operations(private, keep=lambda _: None) as rec,
+    ):
         private(*own_args, **own_kwargs)
+    layouts = layouts_by_shape(private, layers)
     return [
         LayerInfo(
             name=name,
@@ -77,6 +88,8 @@ def list_operations(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerI
             parameters=0,
             calls=len(calls),
             outputs=tuple(call.output_info for call in calls),
+            layouts=tuple(layouts.get(call.output_info[0].shape) for call in calls),
+            is_operation=True,
         )
         for name, calls in rec.items()
     ]
