@@ -15,7 +15,7 @@ from hookviz.statistics import summarize
 from hookviz.types import LayerInfo, Layout
 from hookviz.ui import state
 from hookviz.ui.downloads import show_downloads
-from hookviz.ui.layer_picker import size
+from hookviz.ui.layer_picker import kind, size
 from hookviz.ui.layer_views import (
     PER_PAGE,
     Shown,
@@ -117,7 +117,7 @@ def _title(info: LayerInfo, details: str, *badges: str) -> str:
     name = escaped(info.name or "(whole network)")
     return (
         f'<div class="hv-title"><span class="layer hv-mono">{name}</span>'
-        f'<span class="hv-quiet">{escaped(info.class_name)}{" · " + escaped(details) if details else ""}</span>'
+        f'<span class="hv-quiet">{escaped(kind(info))}{" · " + escaped(details) if details else ""}</span>'
         f"{''.join(badges)}</div>"
     )
 

@@ -44,7 +44,12 @@ def describe(info: LayerInfo) -> str:
     shapes = list(dict.fromkeys(map(size, info.output_shapes)))
     times = f" · {info.calls} calls" if info.calls and info.calls > 1 else ""
     outputs = ", ".join(shapes[:2]) or "not called"
-    return f"{info.name or '(whole network)'} · {info.class_name} · {outputs}{times}"
+    return f"{info.name or '(whole network)'} · {kind(info)} · {outputs}{times}"
+
+
+def kind(info: LayerInfo) -> str:
+    """What a layer is: its class, or that it is a function called in a forward."""
+    return f"{info.class_name}()" if info.is_operation else info.class_name
 
 
 def size(shape: Sequence[int]) -> str:
@@ -68,15 +73,15 @@ def _show_quick_choices(model: Model, layers: Sequence[LayerInfo]) -> None:
 
 
 def _show_table(layers: Sequence[LayerInfo]) -> None:
-    with st.expander(f"All {len(layers)} layers: type, output, parameters, calls"):
+    with st.expander(f"All {len(layers)} layers and operations: type, output, parameters, calls"):
         text = st.text_input("Filter by name or type", key="layer-filter", placeholder="Filter by name or type")
-        listed = [info for info in layers if text.lower() in f"{info.name} {info.class_name}".lower()]
+        listed = [info for info in layers if text.lower() in f"{info.name} {kind(info)}".lower()]
         names = [info.name for info in listed]
         key = state.table_key(text)
         st.dataframe(
             {
                 "layer": [info.name or "(whole network)" for info in listed],
-                "type": [info.class_name for info in listed],
+                "type": [kind(info) for info in listed],
                 "output": [" | ".join(map(size, info.output_shapes)) or "not called" for info in listed],
                 "parameters": [info.parameters for info in listed],
                 "calls": [info.calls or 0 for info in listed],
