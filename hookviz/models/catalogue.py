@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from hookviz.errors import ModelError, UnknownModelError
-from hookviz.models import efficientnet_lite, simple_cnn, torchvision_models
-from hookviz.models.architecture import Architecture, OnProgress, TrainedWeights
+from hookviz.models import efficientnet_lite, simple_cnn, timm_models, torchvision_models
+from hookviz.models.architecture import Architecture, Description, OnProgress
 from hookviz.models.checkpoint import SUFFIXES, load_checkpoint
 from hookviz.models.device import OnNote, choose_device, is_out_of_memory, out_of_memory_note, place, warn_note
 from hookviz.models.initialization import seeded_initialization, skipped_initialization
@@ -24,8 +24,8 @@ WeightsChoice: TypeAlias = Any
 
 
 def list_models() -> list[str]:
-    """Every model there is: first the bundled ones, which need no download, then torchvision's classifiers."""
-    return [*_BUNDLED, *torchvision_models.classifier_names()]
+    """Every model there is: the bundled ones, which need no download, then torchvision's, then ``timm/<name>``."""
+    return [*_BUNDLED, *torchvision_models.classifier_names(), *timm_models.names()]
 
 
 def list_weights(name: str) -> tuple[str, ...]:
@@ -82,6 +82,7 @@ def load_model(
         device=placed,
         source=built.source,
         note=note,
+        purpose=architecture.task,
     )
 
 
@@ -90,6 +91,8 @@ def _architecture(name: str) -> Architecture:
         return _BUNDLED[name]()
     if name in torchvision_models.classifier_names():
         return torchvision_models.architecture(name)
+    if name in timm_models.names():
+        return timm_models.architecture(name)
     close = get_close_matches(str(name).lower(), list_models(), n=3)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "list_models() has all names."
     raise UnknownModelError(f"There is no model {name!r}; {hint}")
@@ -100,7 +103,7 @@ class _Built:
     module: nn.Module
     weights: str
     source: str
-    described_by: TrainedWeights
+    described_by: Description
     """The weights whose recipe and class names the module goes by."""
 
 
@@ -108,13 +111,13 @@ def _built(architecture: Architecture, weights: WeightsChoice, on_progress: OnPr
     if weights is None or (isinstance(weights, str) and weights.lower() == UNTRAINED):
         with seeded_initialization():
             module = architecture.build()
-        return _Built(module, UNTRAINED, f"{architecture.source}, untrained", architecture.default)
+        return _Built(module, UNTRAINED, f"{architecture.source}, untrained", architecture.description)
     path = _checkpoint_path(weights)
     if path is not None:
         with skipped_initialization():
             module = architecture.build()
         load_checkpoint(module, path)
-        return _Built(module, path.name, f"{architecture.source}, values of {path.name}", architecture.default)
+        return _Built(module, path.name, f"{architecture.source}, values of {path.name}", architecture.description)
     trained = architecture.find(weights if isinstance(weights, str) else repr(weights))
     return _Built(trained.build(on_progress), trained.name, trained.source, trained)
 

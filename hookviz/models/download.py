@@ -26,13 +26,15 @@ SECONDS_WITHOUT_A_BYTE = 20.0
 _CHUNK = 1 << 20
 
 
-def cached_weights(url: str, on_progress: OnProgress | None = None) -> Path:
+def cached_weights(url: str, on_progress: OnProgress | None = None, *, name: str = "") -> Path:
     """The file of ``url`` in torch's cache, downloaded where it is not there yet.
+
+    ``name`` is what it is called there, where the address ends in a name that many files share.
 
     Raises:
         WeightsUnavailableError: it could not be fetched whole; nothing of it is left on the disk.
     """
-    path = Path(torch.hub.get_dir(), "checkpoints", Path(urlparse(url).path).name)
+    path = Path(torch.hub.get_dir(), "checkpoints", name or Path(urlparse(url).path).name)
     if not path.exists():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from PIL import Image
 from torch import Tensor
@@ -9,14 +9,19 @@ from torchvision.transforms import InterpolationMode
 from torchvision.transforms import functional as transforms
 from torchvision.transforms._presets import ImageClassification  # where every weights entry gets its own from
 
-from hookviz.errors import ImageError
-
-LARGEST_RESIZED = 100_000_000
-"""Pixels. A strip of 1 x 100000 would become 256 x 25600000 before the middle is cut out."""
+from hookviz.models.preparation import (
+    Box,
+    OnePicture,
+    Pictures,
+    centre_box,
+    first_frame,
+    refuse_endless,
+    shorter_side_resized,
+)
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(OnePicture):
     """How an image becomes a network's input: shorter side resized, centre cropped, scaled to 0..1, normalised.
 
     ``transform`` is torchvision's own object for the weights, so that the input is the one they were measured with.
@@ -46,42 +51,28 @@ class Recipe:
         height, width = self.transform.crop_size[0], self.transform.crop_size[-1]
         return height, width
 
-    def prepare(self, image: Image.Image) -> Tensor:
+    def prepare(self, pictures: Pictures) -> Tensor:
         """The network's input, (1, 3, H, W) float32 on the CPU: ``weights.transforms()(image)`` with a batch axis.
 
         Raises:
             ImageError: not a PIL image, or one so long and thin that resizing its shorter side would not fit in memory.
         """
-        return cast("Tensor", self.transform(self._checked(image)).unsqueeze(0))
+        return cast("Tensor", self.transform(self._checked(first_frame(pictures))).unsqueeze(0))
 
     def view(self, image: Image.Image) -> Image.Image:
         """The pixels that the network sees: resized and cropped, before they are normalised."""
         resized = transforms.resize(
-            self._checked(image), self.transform.resize_size, interpolation=self.transform.interpolation
+            self._checked(first_frame(image)), self.transform.resize_size, interpolation=self.transform.interpolation
         )
         return cast("Image.Image", transforms.center_crop(resized, self.transform.crop_size))
 
-    def crop_box(self, image: Image.Image) -> tuple[float, float, float, float]:
+    def crop_box(self, image: Image.Image) -> Box:
         """Where :meth:`view` lies in ``image``: left, upper, right, lower, in its pixels, as in ``Image.crop``."""
-        height, width = self._resized_size(image)
-        crop_height, crop_width = self.input_size
-        # torchvision's center_crop rounds the offset like this, half to even.
-        upper, left = round((height - crop_height) / 2), round((width - crop_width) / 2)
-        across, down = image.width / width, image.height / height
-        return left * across, upper * down, (left + crop_width) * across, (upper + crop_height) * down
+        return centre_box(image, self._resized_size(image), self.input_size)
 
     def _resized_size(self, image: Image.Image) -> tuple[int, int]:
-        short = self.transform.resize_size[0]
-        long = int(short * max(image.size) / min(image.size))
-        return (long, short) if image.height > image.width else (short, long)
+        return shorter_side_resized(image, self.transform.resize_size[0])
 
-    def _checked(self, image: Any) -> Image.Image:
-        if not isinstance(image, Image.Image):
-            raise ImageError(f"Expected a PIL image, got {type(image).__name__}; read a file with load_image(...).")
-        height, width = self._resized_size(image)
-        if height * width > LARGEST_RESIZED:
-            raise ImageError(
-                f"The image is {image.width} x {image.height} pixels, too long and thin to be "
-                "resized for this network; crop it first."
-            )
-        return image if image.mode == "RGB" else image.convert("RGB")
+    def _checked(self, image: Image.Image) -> Image.Image:
+        refuse_endless(image, self._resized_size(image))
+        return image
