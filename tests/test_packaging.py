@@ -285,13 +285,16 @@ def test_the_installed_app_serves_from_an_empty_folder(installed: Path, tmp_path
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command: list[str | Path] = [installed / "hookviz", "app", "--port", str(port), "--", "--server.headless", "true"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as server:
-        try:
-            assert answer(f"http://127.0.0.1:{port}/_stcore/health", server) == "ok"
-            assert list(tmp_path.iterdir()) == []
-        finally:
-            # Streamlit loses a SIGTERM that comes in the moment in which it begins to answer.
-            server.kill()
+    # Its output goes nowhere, not into a pipe: Streamlit does not stop when it cannot print that it does.
+    server = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    try:
+        assert answer(f"http://127.0.0.1:{port}/_stcore/health", server) == "ok"
+        assert list(tmp_path.iterdir()) == []
+        server.terminate()
+        assert server.wait(timeout=60) == 0
+    finally:
+        server.kill()
+        server.wait()
 
 
 def answer(address: str, server: subprocess.Popen[bytes]) -> str:
