@@ -5,5 +5,15 @@ from __future__ import annotations
 from hookviz.models.catalogue import list_models, list_weights, load_model
 from hookviz.models.model import Model
 from hookviz.models.recipe import Recipe
+from hookviz.models.results import ClassMap, Detections, Flow
 
-__all__ = ["Model", "Recipe", "list_models", "list_weights", "load_model"]
+__all__ = [
+    "ClassMap",
+    "Detections",
+    "Flow",
+    "Model",
+    "Recipe",
+    "list_models",
+    "list_weights",
+    "load_model",
+]

@@ -25,7 +25,7 @@ WeightsChoice: TypeAlias = Any
 
 def list_models() -> list[str]:
     """Every model there is: the bundled ones, which need no download, then torchvision's, then ``timm/<name>``."""
-    return [*_BUNDLED, *torchvision_models.classifier_names(), *timm_models.names()]
+    return [*_BUNDLED, *torchvision_models.names(), *timm_models.names()]
 
 
 def list_weights(name: str) -> tuple[str, ...]:
@@ -62,7 +62,8 @@ def load_model(
         ModelError: no such weights or device, or a checkpoint that does not fit.
     """
     architecture = _architecture(name)
-    wanted = choose_device(device)
+    asked = choose_device(device)
+    wanted = torch.device("cpu") if architecture.cpu_only else asked
     try:
         built = _built(architecture, weights, on_progress)
     except RuntimeError as error:
@@ -71,6 +72,8 @@ def load_model(
         raise ModelError(f"There is not enough memory to load {name}; choose a smaller model.") from error
     placed = place(built.module.eval(), wanted)
     note = "" if placed == wanted else out_of_memory_note(name, wanted)
+    if wanted != asked and device != "auto":
+        note = f"{name} computes with 8-bit integers, which torch does on the CPU only."
     if note:
         on_note(note)
     return Model(
@@ -89,7 +92,7 @@ def load_model(
 def _architecture(name: str) -> Architecture:
     if name in _BUNDLED:
         return _BUNDLED[name]()
-    if name in torchvision_models.classifier_names():
+    if name in torchvision_models.names():
         return torchvision_models.architecture(name)
     if name in timm_models.names():
         return timm_models.architecture(name)
