@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hookviz.models.catalogue import list_models, list_weights, load_model
+from hookviz.models.drawing import draw
 from hookviz.models.model import Model
 from hookviz.models.recipe import Recipe
 from hookviz.models.results import ClassMap, Detections, Flow
@@ -13,6 +14,7 @@ __all__ = [
     "Flow",
     "Model",
     "Recipe",
+    "draw",
     "list_models",
     "list_weights",
     "load_model",
