@@ -5,6 +5,7 @@ from __future__ import annotations
 from hookviz.models.catalogue import list_models, list_weights, load_model
 from hookviz.models.drawing import draw
 from hookviz.models.model import Model
+from hookviz.models.movie import load_frames
 from hookviz.models.recipe import Recipe
 from hookviz.models.results import ClassMap, Detections, Flow
 
@@ -17,5 +18,6 @@ __all__ = [
     "draw",
     "list_models",
     "list_weights",
+    "load_frames",
     "load_model",
 ]
