@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from hookviz.hooks.preserve import random_state_kept
 from hookviz.hooks.private_copy import private_copy
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Call
+from hookviz.hooks.structure import leaves, map_leaves
 from hookviz.models.device import copy_on_cpu, is_out_of_memory
 
 
@@ -31,29 +33,38 @@ class Look:
     overwrites: tuple[Overwrite, ...]
 
 
-def look(module: nn.Module, batch: Tensor, layers: Sequence[str]) -> Look:
+def look(module: nn.Module, arguments: tuple[Any, ...], layers: Sequence[str]) -> Look:
     """Run a private copy of a network, in eval mode and without gradients, and record layers and operations.
 
     Nothing happens to the network itself. Where its accelerator's memory is full, the CPU does it.
 
     Args:
         module: the network.
-        batch: its input, on its device.
+        arguments: what it is called with, on its device.
         layers: names of layers, and of functional operations as ``list_operations`` gives them.
 
     Raises:
         LookError: the forward failed.
     """
     try:
-        return _look(private_copy(module).eval(), batch, layers)
+        return _look(private_copy(module).eval(), arguments, layers)
     except LookError as error:
-        if batch.device.type == "cpu" or not (error.__cause__ and is_out_of_memory(error.__cause__)):
+        if _is_on_cpu(arguments) or not (error.__cause__ and is_out_of_memory(error.__cause__)):
             raise
     # Outside the except: the error holds the failed forward's tensors, and with them the memory, until it is gone.
-    return _look(copy_on_cpu(private_copy(module)).eval(), batch.cpu(), layers)
+    return _look(copy_on_cpu(private_copy(module)).eval(), _each(arguments, Tensor.cpu), layers)
 
 
-def _look(private: nn.Module, batch: Tensor, layers: Sequence[str]) -> Look:
+def _is_on_cpu(arguments: tuple[Any, ...]) -> bool:
+    return all(tensor.device.type == "cpu" for _, tensor in leaves(arguments, Tensor))
+
+
+def _each(arguments: tuple[Any, ...], change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
+    changed: tuple[Any, ...] = map_leaves(arguments, Tensor, lambda _, tensor: change(tensor))
+    return changed
+
+
+def _look(private: nn.Module, arguments: tuple[Any, ...], layers: Sequence[str]) -> Look:
     names = LayerNames(private)
     modules, operations = [name for name in layers if name in names], [name for name in layers if name not in names]
     with (
@@ -64,7 +75,7 @@ def _look(private: nn.Module, batch: Tensor, layers: Sequence[str]) -> Look:
         watch_overwrites(private, modules) as overwrites,
     ):
         try:
-            private(batch.clone())
+            private(*_each(arguments, Tensor.clone))
         except RuntimeError as error:
             raise LookError(str(rec.failed or error)) from error
     calls = {name: tuple(rec.get(name, ()) or seen.get(name, ())) for name in layers}

@@ -12,7 +12,7 @@ from hookviz.models.model import UNTRAINED
 from hookviz.ui import resources, state
 from hookviz.ui.layer_card import Card, show_layer
 from hookviz.ui.layer_picker import choose_layers
-from hookviz.ui.prediction_panel import show_input, show_predictions
+from hookviz.ui.prediction_panel import show_input, show_result
 from hookviz.ui.sentences import one_sentence, sentence
 from hookviz.ui.sidebar import ChosenImage, choose_device, choose_display, choose_image, choose_model, show_brand
 from hookviz.ui.style import apply_style, escaped, show
@@ -75,7 +75,7 @@ def _show_network(model: Model, device: str, image: ChosenImage, device_place: D
     with saw:
         show_input(model, image, batch)
     with said:
-        _show_predictions(key, model, batch)
+        _show_result(key, model, batch)
     layers = resources.get_layers((key[0], tuple(batch.shape)), model, batch)
     names = choose_layers(model, layers)
     captured = resources.get_captures(key, model, batch, names)
@@ -89,15 +89,15 @@ def _show_network(model: Model, device: str, image: ChosenImage, device_place: D
     state.write_address(resources.default_weights(model.name))
 
 
-def _show_predictions(key: tuple[str, str], model: Model, batch: Tensor) -> None:
-    """The five classes; where the network gives none, the reason, and the page goes on with its layers."""
+def _show_result(key: tuple[str, str], model: Model, batch: Tensor) -> None:
+    """What the network says; where it says nothing, the reason, and the page goes on with its layers."""
     try:
-        predictions = resources.get_predictions(key, model, batch)
+        result = resources.get_result(key, model, batch)
     except ModelError as error:
         with st.container(key="predictions"):
             st.info(sentence(str(error)), icon=":material/info:")
     else:
-        show_predictions(model, predictions)
+        show_result(model, result, batch)
 
 
 def _show_device(model: Model) -> None:

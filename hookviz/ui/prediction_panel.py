@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import streamlit as st
+from PIL import Image
 from torch import Tensor
 
 from hookviz.models import Model
+from hookviz.models.drawing import CERTAIN, draw
+from hookviz.models.results import ClassMap, Detections, Flow
 from hookviz.types import Prediction
+from hookviz.ui.sentences import sentence
 from hookviz.ui.sidebar import ChosenImage
 from hookviz.ui.style import badge, escaped, show
 from hookviz.views import png_bytes, rgb_pixels
@@ -20,10 +27,16 @@ def data_url(content: bytes, mime: str = "image/png") -> str:
     return f"data:{mime};base64,{base64.b64encode(content).decode()}"
 
 
-def show_input(model: Model, image: ChosenImage, batch: Tensor) -> None:
-    """The network's input, turned back into pixels."""
+def input_pixels(model: Model, batch: Tensor) -> npt.NDArray[np.uint8]:
+    """What went into the network, turned back into (H, W, 3) pixels: of several frames the first."""
+    frame = batch[0] if batch.ndim == 4 else batch[0, :, 0]
     mean, std = model.normalization
-    pixels = rgb_pixels(batch[0].cpu().numpy(), mean, std)
+    return rgb_pixels(frame.cpu().numpy(), mean, std)
+
+
+def show_input(model: Model, image: ChosenImage, batch: Tensor) -> None:
+    """The pixels that the network saw, and what was done to get them."""
+    pixels = input_pixels(model, batch)
     height, width = pixels.shape[:2]
     title = f"{image.title}, as the network saw it"
     whole = image.reading.image
@@ -32,22 +45,45 @@ def show_input(model: Model, image: ChosenImage, batch: Tensor) -> None:
         f'<figcaption class="hv-quiet" style="margin-top:.5rem">What the network saw: {width} × {height},<br>'
         f"from {escaped(image.title)}, {whole.width} × {whole.height}</figcaption></figure>"
     )
-    for note in image.reading.notes:
-        st.caption(note)
+    for note in (*image.reading.notes, model.input_note(whole)):
+        if note:
+            st.caption(sentence(note))
 
 
-def show_predictions(model: Model, predictions: Sequence[Prediction]) -> None:
-    """The most probable classes as bars, longest first."""
-    heading = "Prediction" + ("" if model.trained else " " + badge("warn", "untrained: the classes mean nothing"))
+def show_result(model: Model, result: Any, batch: Tensor) -> None:
+    """What the network says: classes as bars, everything else drawn into its picture."""
+    means = "the classes mean nothing" if isinstance(result, tuple) else "the result means nothing"
+    untrained = "" if model.trained else " " + badge("warn", f"untrained: {means}")
+    with st.container(key="predictions"):
+        show(f'<div style="font-weight:600;font-size:1.05rem;margin-bottom:.8rem">Prediction{untrained}</div>')
+        if isinstance(result, tuple):
+            show(_bars(result))
+        else:
+            drawn = np.asarray(draw(Image.fromarray(input_pixels(model, batch)), result))
+            alt = f"The picture with the network's {model.task} drawn into it"
+            show(f'<div class="hv-drawn"><img src="{data_url(png_bytes(drawn))}" alt="{escaped(alt)}"></div>')
+            st.caption(_in_words(result))
+        show(f'<div class="hv-quiet" style="margin-top:.6rem">{escaped(model.source)}</div>')
+
+
+def _bars(predictions: Sequence[Prediction]) -> str:
     rows = "".join(
         f'<span class="name" title="{escaped(one.label)}">{escaped(one.label)}</span>'
         f'<span class="track"><span class="bar" style="display:block;width:{100 * one.probability:.2f}%"></span></span>'
         f'<span class="share">{100 * one.probability:.1f} %</span>'
         for one in predictions
     )
-    with st.container(key="predictions"):
-        show(
-            f'<div style="font-weight:600;font-size:1.05rem;margin-bottom:.8rem">{heading}</div>'
-            f'<div class="hv-bars" role="list">{rows}</div>'
-            f'<div class="hv-quiet" style="margin-top:.9rem">{escaped(model.source)}</div>'
-        )
+    return f'<div class="hv-bars" role="list">{rows}</div>'
+
+
+def _in_words(result: Detections | ClassMap | Flow) -> str:
+    match result:
+        case Detections():
+            found = result.above(CERTAIN)
+            things = ", ".join(f"{label} {score:.2f}" for label, score in zip(found.labels, found.scores, strict=True))
+            return things or f"Nothing with a score of {CERTAIN} or more, among {len(result)} guesses."
+        case ClassMap():
+            return ", ".join(f"{label} {100 * share:.0f} %" for label, share in list(result.shares.items())[:5])
+        case Flow():
+            length = np.hypot(*result.vectors)
+            return f"Motion of {length.mean():.1f} pixels on average, {length.max():.1f} at most."

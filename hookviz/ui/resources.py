@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
 import torch
@@ -22,7 +22,7 @@ from hookviz.images.reading import ImageReading
 from hookviz.look import look
 from hookviz.models import Model, list_weights, load_model
 from hookviz.models.model import UNTRAINED
-from hookviz.types import LayerInfo, Prediction
+from hookviz.types import LayerInfo
 
 MODELS_KEPT = 3
 BYTES_KEPT = 512 * 2**20
@@ -148,15 +148,16 @@ def get_batch(key: tuple[str, str], _model: Model, _image: Image.Image) -> Tenso
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
-def get_predictions(key: tuple[str, str], _model: Model, _batch: Tensor) -> tuple[Prediction, ...]:  # noqa: ARG001
-    """The five most probable classes."""
+def get_result(key: tuple[str, str], _model: Model, _batch: Tensor) -> Any:  # noqa: ARG001
+    """What the network says: of a classifier the five most probable classes."""
     return _model.predict(_batch, k=min(5, max(1, len(_model.categories))))
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
 def get_layers(key: tuple[str, tuple[int, ...]], _model: Model, _batch: Tensor) -> list[LayerInfo]:  # noqa: ARG001
     """The layers of a model with calls and shapes for an input's shape."""
-    return with_operations(list_layers(_model.module, _batch), list_operations(_model.module, _batch))
+    inputs = _model.arguments(_batch)
+    return with_operations(list_layers(_model.module, *inputs), list_operations(_model.module, *inputs))
 
 
 def get_captures(key: tuple[str, str], model: Model, batch: Tensor, names: Sequence[str]) -> dict[str, LayerCapture]:
@@ -171,7 +172,7 @@ def get_captures(key: tuple[str, str], model: Model, batch: Tensor, names: Seque
 
 
 def _look_at(model: Model, batch: Tensor, names: Sequence[str]) -> dict[str, LayerCapture]:
-    seen = look(model.module, batch, names)
+    seen = look(model.module, model.arguments(batch), names)
     overwritten = seen.overwrites
     return {
         name: LayerCapture(

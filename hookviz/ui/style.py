@@ -33,6 +33,7 @@ _CSS = """
 .hv-mosaic .number { position: absolute; left: 0; top: 0; padding: 0 .28em; border-radius: 0 0 .3em 0;
   font-size: clamp(7px, 1.75cqw, 11px); line-height: 1.45; font-variant-numeric: tabular-nums;
   color: #fff; background: rgba(10, 14, 22, .58); pointer-events: none; }
+.hv-drawn img { display: block; max-width: 100%; max-height: 26rem; border-radius: 8px; }
 .hv-figure img { display: block; width: 100%; height: auto; }
 .hv-legend { display: flex; flex-wrap: wrap; gap: .2rem .9rem; margin-top: .45rem; font-size: .8rem; opacity: .85; }
 .hv-legend .swatch { display: inline-block; width: .75em; height: .75em; border-radius: 2px; margin-right: .35em;
