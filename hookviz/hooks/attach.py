@@ -85,6 +85,11 @@ class HookHandles:
         with _registering:
             self._handles.append(node.register_hook(hook))
 
+    def add_post_accumulate(self, parameter: Tensor, hook: Callable[[Tensor], None]) -> None:
+        """Register ``hook(parameter)``, called when ``parameter.grad`` has received a backward pass's gradient."""
+        with _registering:
+            self._handles.append(parameter.register_post_accumulate_grad_hook(hook))
+
     def remove(self) -> None:
         """Take every hook off again, last one first."""
         with _registering:
