@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
+from warnings import catch_warnings
 
 import torch
 from torch import nn
 
+from hookviz.class_names import numbered_class_names
 from hookviz.errors import ModelError, UnknownModelError
 from hookviz.models import efficientnet_lite, simple_cnn, timm_models, torchvision_models
 from hookviz.models.architecture import Architecture, Description, OnProgress
-from hookviz.models.checkpoint import SUFFIXES, load_checkpoint
+from hookviz.models.checkpoints import SUFFIXES, CheckpointReport, CheckpointWarning, load_checkpoint
 from hookviz.models.device import OnNote, choose_device, is_out_of_memory, out_of_memory_note, place, warn_note
 from hookviz.models.initialization import seeded_initialization, skipped_initialization
 from hookviz.models.model import UNTRAINED, Model
@@ -37,19 +40,22 @@ def list_weights(name: str) -> tuple[str, ...]:
     return _architecture(name).weights_names
 
 
-def load_model(
+def load_model(  # noqa: PLR0913 - what is loaded, where to, and who is told
     name: str,
     weights: WeightsChoice = "default",
     device: str | torch.device = "auto",
     *,
+    class_names: Sequence[str] | None = None,
     on_progress: OnProgress | None = None,
     on_note: OnNote = warn_note,
 ) -> Model:
     """A model ready to run: in eval mode, on ``device``, with its weights' own preprocessing and class names.
 
     ``weights`` is ``"default"`` (the first of :func:`list_weights`), another name from there, torchvision's enum
-    member, the path of a checkpoint (.pth, .pt, .safetensors) for this network, or None: untrained, with the same
-    values in every process, and the default weights' preprocessing and class names. What is not on the disk is
+    member, a checkpoint for this network (the path of a .pth, .pt, .bin or .safetensors file, its bytes, or an open
+    file), or None: untrained, with the same values in every process. A checkpoint and an untrained network go by the
+    default weights' preprocessing and class names; ``class_names`` gives a checkpoint its own, and without them classes
+    of another number are ``"class 0"`` and so on. What is not on the disk is
     downloaded into torch's cache; ``on_progress`` is told the bytes done and the bytes in all. ``device`` ``"auto"`` is
     CUDA, else MPS, else the CPU; where the network does not fit there, it goes to the CPU and ``on_note`` is told so
     (``Model.note`` keeps the sentence).
@@ -74,18 +80,21 @@ def load_model(
     note = "" if placed == wanted else out_of_memory_note(name, wanted)
     if wanted != asked and device != "auto":
         note = f"{name} computes with 8-bit integers, which torch does on the CPU only."
+    if built.report is not None and built.report.random_layers:
+        note = f"{note} {built.report.verdict}".strip()
     if note:
         on_note(note)
     return Model(
         name=name,
         module=built.module,
         recipe=built.described_by.recipe,
-        categories=built.described_by.categories,
+        categories=_categories(built, class_names),
         weights=built.weights,
         device=placed,
         source=built.source,
         note=note,
         purpose=architecture.task,
+        report=built.report,
     )
 
 
@@ -108,6 +117,7 @@ class _Built:
     source: str
     described_by: Description
     """The weights whose recipe and class names the module goes by."""
+    report: CheckpointReport | None = None
 
 
 def _built(architecture: Architecture, weights: WeightsChoice, on_progress: OnProgress | None) -> _Built:
@@ -115,19 +125,36 @@ def _built(architecture: Architecture, weights: WeightsChoice, on_progress: OnPr
         with seeded_initialization():
             module = architecture.build()
         return _Built(module, UNTRAINED, f"{architecture.source}, untrained", architecture.description)
-    path = _checkpoint_path(weights)
-    if path is not None:
+    checkpoint = _checkpoint(weights)
+    if checkpoint is not None:
         with skipped_initialization():
             module = architecture.build()
-        load_checkpoint(module, path)
-        return _Built(module, path.name, f"{architecture.source}, values of {path.name}", architecture.description)
+        with catch_warnings(action="ignore", category=CheckpointWarning):  # the note says it
+            report = load_checkpoint(module, checkpoint)
+        name = report.name or "own weights"
+        source = f"{architecture.source}, values of {name}"
+        return _Built(module, name, source, architecture.description, report)
     trained = architecture.find(weights if isinstance(weights, str) else repr(weights))
     return _Built(trained.build(on_progress), trained.name, trained.source, trained)
 
 
-def _checkpoint_path(weights: WeightsChoice) -> Path | None:
+def _checkpoint(weights: WeightsChoice) -> Any:
+    """A path, bytes or an open file that the weights are to be read from; None where they are chosen by name."""
     if isinstance(weights, os.PathLike):
         return Path(weights)
     if isinstance(weights, str) and weights.lower().endswith(SUFFIXES):
         return Path(weights).expanduser()
-    return None
+    return weights if isinstance(weights, (bytes, bytearray, memoryview)) or hasattr(weights, "read") else None
+
+
+def _categories(built: _Built, class_names: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of the classes: given, or those of the default weights where their number is right, or numbers."""
+    default = built.described_by.categories
+    count = len(default) if built.report is None else built.report.num_classes or len(default)
+    if class_names is None:
+        return default if count == len(default) else numbered_class_names(count)
+    if len(class_names) != count:
+        raise ModelError(
+            f"There are {len(class_names)} class names for a network of {count} classes; give one for each."
+        )
+    return tuple(class_names)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from hookviz.hooks.preserve import preserved
+from hookviz.models.checkpoints.report import CheckpointReport
 from hookviz.models.classification import CLASSIFICATION
 from hookviz.models.device import OnNote, copy_on_cpu, is_out_of_memory, out_of_memory_note, warn_note
 from hookviz.models.preparation import Box, Pictures, Preparation, as_frames
@@ -25,6 +26,7 @@ class Model:
     checkpoint's file name, or ``"untrained"``. ``categories`` names the classes by index, and is empty where the
     weights have no classifier. ``source`` says in one line where network and weights come from; ``note`` is a sentence
     for the reader where loading did something else than asked, else ``""``. ``purpose`` reads the network's output.
+    ``report`` says how a checkpoint fitted, and is None where the weights are no checkpoint.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Model:
     source: str
     note: str = ""
     purpose: Task = CLASSIFICATION
+    report: CheckpointReport | None = None
 
     @property
     def trained(self) -> bool:
