@@ -14,7 +14,15 @@ from hookviz.ui.layer_card import Card, show_layer
 from hookviz.ui.layer_picker import choose_layers
 from hookviz.ui.prediction_panel import show_input, show_result
 from hookviz.ui.sentences import one_sentence, sentence
-from hookviz.ui.sidebar import ChosenImage, choose_device, choose_display, choose_image, choose_model, show_brand
+from hookviz.ui.sidebar import (
+    ChosenImage,
+    choose_device,
+    choose_display,
+    choose_image,
+    choose_model,
+    choose_own_weights,
+    show_brand,
+)
 from hookviz.ui.style import apply_style, escaped, show
 
 
@@ -28,15 +36,17 @@ def run() -> None:
             name, weights = choose_model()
             image_place = st.container()
             choose_display()
+            own_weights, class_names = choose_own_weights(name)
             device = choose_device()
             device_place = st.container(key="device")
         notes_place = st.container()
         with image_place:
             image = choose_image()
-        model = _load(name, weights, device)
+        chosen = resources.ChosenModel(name, weights, device, own_weights, class_names)
+        model = _load(chosen)
         if model is None:
             return
-        _show_network(model, device, image, device_place)
+        _show_network(chosen.key, model, image, device_place)
         with notes_place:
             _show_notes()
 
@@ -46,30 +56,33 @@ def _show_notes() -> None:
         st.warning(note, icon=":material/link_off:")
 
 
-def _load(name: str, weights: str, device: str) -> Model | None:
+def _load(chosen: resources.ChosenModel) -> Model | None:
     """The model; where its weights cannot be had, a sentence and the offer of the same model untrained."""
     place = st.empty()
 
     def on_progress(done: int, total: int) -> None:
         share = f"{done / 2**20:.0f} of {total / 2**20:.0f} MB" if total else f"{done / 2**20:.0f} MB"
-        place.progress(min(1.0, done / total) if total else 0.0, f"Downloading the weights of {name}: {share}")
+        place.progress(min(1.0, done / total) if total else 0.0, f"Downloading the weights of {chosen.name}: {share}")
 
     try:
-        with st.spinner(f"Loading {name}", show_time=True):
-            model = resources.get_model(name, weights, device, on_progress)
+        with st.spinner(f"Loading {chosen.name}", show_time=True):
+            model = resources.get_model(chosen, on_progress)
     except WeightsUnavailableError as error:
         place.empty()
         st.error(sentence(str(error)), icon=":material/cloud_off:")
         st.button(
-            f"Show {name} untrained instead", on_click=state.choose_weights, args=(UNTRAINED,), key="untrained instead"
+            f"Show {chosen.name} untrained instead",
+            on_click=state.choose_weights,
+            args=(UNTRAINED,),
+            key="untrained instead",
         )
         return None
     place.empty()
     return model
 
 
-def _show_network(model: Model, device: str, image: ChosenImage, device_place: DeltaGenerator) -> None:
-    key = (resources.model_key(model.name, model.weights, device), image.key)
+def _show_network(model_key: str, model: Model, image: ChosenImage, device_place: DeltaGenerator) -> None:
+    key = (model_key, image.key)
     batch = resources.get_batch(key, model, image.reading.image)
     saw, said = st.columns([1, 2.4], gap="large")
     with saw:

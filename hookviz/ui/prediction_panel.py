@@ -64,6 +64,8 @@ def show_result(model: Model, result: Any, batch: Tensor) -> None:
             show(f'<div class="hv-drawn"><img src="{data_url(png_bytes(drawn))}" alt="{escaped(alt)}"></div>')
             st.caption(_in_words(result))
         show(f'<div class="hv-quiet" style="margin-top:.6rem">{escaped(model.source)}</div>')
+        if model.report is not None:
+            st.caption(model.report.verdict)
 
 
 def _bars(predictions: Sequence[Prediction]) -> str:

@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from hookviz.class_names import read_class_names
 from hookviz.hooks import Call, Overwrite, list_layers, list_operations
 from hookviz.hooks.choices import with_operations
 from hookviz.hooks.structure import leaves
@@ -113,17 +114,37 @@ def captures() -> Shelf[LayerCapture]:
     return Shelf(BYTES_KEPT, lambda capture: capture.bytes)
 
 
-def model_key(name: str, weights: str, device: str) -> str:
-    """What a model is known by."""
-    return f"{name} {weights} {device}"
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """Which network, with which weights, where: the weights by name, or a visitor's own file with its class names."""
+
+    name: str
+    weights: str
+    device: str
+    own_weights: bytes | None = None
+    class_names: bytes | None = None
+
+    @property
+    def key(self) -> str:
+        """What the model is known by; files by what is in them."""
+        own = [digest(content) for content in (self.own_weights, self.class_names) if content is not None]
+        return " ".join([self.name, *(own or [self.weights]), self.device])
 
 
-def get_model(name: str, weights: str, device: str, on_progress: Callable[[int, int], None]) -> Model:
+def get_model(chosen: ChosenModel, on_progress: Callable[[int, int], None]) -> Model:
     """A model, loaded once for all sessions."""
-    chosen = None if weights == UNTRAINED else weights
-    return models().get(
-        model_key(name, weights, device),
-        lambda: load_model(name, chosen, device, on_progress=on_progress, on_note=lambda _: None),
+    return models().get(chosen.key, lambda: _load(chosen, on_progress))
+
+
+def _load(chosen: ChosenModel, on_progress: Callable[[int, int], None]) -> Model:
+    weights = chosen.own_weights or (None if chosen.weights == UNTRAINED else chosen.weights)
+    return load_model(
+        chosen.name,
+        weights,
+        chosen.device,
+        class_names=None if chosen.class_names is None else read_class_names(chosen.class_names),
+        on_progress=on_progress,
+        on_note=lambda _: None,
     )
 
 

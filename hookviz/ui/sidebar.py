@@ -128,6 +128,27 @@ def choose_display() -> None:
     )
 
 
+def choose_own_weights(name: str) -> tuple[bytes | None, bytes | None]:
+    """A visitor's own weights and class names for a model, where there are any."""
+    with st.expander("Your own weights"):
+        own = st.file_uploader(
+            f"Weights for {name}",
+            key=f"own weights of {name}",
+            max_upload_size=1024,
+            on_change=state.changed,
+            help="A state_dict as .safetensors, .pt, .pth or .bin. Nothing in the file is ever run.",
+        )
+        classes = st.file_uploader(
+            "Class names",
+            key=f"class names of {name}",
+            on_change=state.changed,
+            help="A text file with one name a line, or a JSON list or dictionary.",
+        )
+    if own is None:
+        return None, None
+    return own.getvalue(), None if classes is None else classes.getvalue()
+
+
 def choose_device() -> str:
     """The device to run on; a choice is offered where there is one."""
     names = [str(device) for device in available_devices()]
