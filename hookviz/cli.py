@@ -128,7 +128,7 @@ def _flags(prefix: str, settings: Mapping[str, Any]) -> Iterator[str]:
 def _listed(name: str) -> list[LayerInfo]:
     # Untrained: the layers are the same, and nothing is downloaded for a look at them.
     model = load_model(name, weights=None, device="cpu")
-    return list_layers(model.module, model.prepare(load_sample(list_samples()[0].name)))
+    return list_layers(model.module, *model.inputs(load_sample(list_samples()[0].name)))
 
 
 def table_lines(layers: Sequence[LayerInfo]) -> list[str]:

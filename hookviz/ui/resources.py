@@ -174,7 +174,7 @@ def get_result(key: tuple[str, str], _model: Model, _batch: Tensor) -> Any:  # n
     return _model.predict(_batch, k=min(5, max(1, len(_model.categories))))
 
 
-@st.cache_data(show_spinner=False, max_entries=16)
+@st.cache_resource(show_spinner=False, max_entries=16)
 def get_layers(key: tuple[str, tuple[int, ...]], _model: Model, _batch: Tensor) -> list[LayerInfo]:  # noqa: ARG001
     """The layers of a model with calls and shapes for an input's shape."""
     inputs = _model.arguments(_batch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TypedDict, get_args
 
 import streamlit as st
@@ -51,6 +52,7 @@ def begin() -> None:
         note("An uploaded file cannot be part of an address: choose the file again; meanwhile a sample is shown.")
 
 
+@cache
 def _options() -> dict[str, list[str]]:
     return {
         MODEL: list_models(),
