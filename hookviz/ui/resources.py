@@ -168,7 +168,7 @@ def get_batch(key: tuple[str, str], _model: Model, _image: Image.Image) -> Tenso
     return _model.prepare(_image)
 
 
-@st.cache_data(show_spinner=False, max_entries=64)
+@st.cache_resource(show_spinner=False, max_entries=16)
 def get_result(key: tuple[str, str], _model: Model, _batch: Tensor) -> Any:  # noqa: ARG001
     """What the network says: of a classifier the five most probable classes."""
     return _model.predict(_batch, k=min(5, max(1, len(_model.categories))))
