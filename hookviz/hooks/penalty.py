@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from hookviz.errors import HookvizError
 from hookviz.hooks.attach import BoundHook, HookHandles
+from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.gradient_capture import is_backward
 from hookviz.hooks.names import LayerNames, Layers
 from hookviz.hooks.snapshot import snapshot
@@ -64,7 +65,7 @@ def activity_penalty(
     names = LayerNames(module)
     chosen = names.resolve(layer)
     penalty = ActivityPenalty()
-    with HookHandles() as handles:
+    with run_eagerly(), HookHandles() as handles:
         handles.add(names.root, BoundHook(names.root, partial(_begin, penalty)), "forward_pre")
         hook = partial(_charge, handles, penalty, weight, _PENALTIES[kind])
         for name in chosen:
