@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -47,7 +49,15 @@ def facts() -> dict[str, Any]:
     }
 
 
+def end_with(parent: int) -> None:
+    """End this process once its parent has: a test run that is killed cannot tidy up."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     page_port, probe_port = sys.argv[1:3]
     threading.Thread(target=HTTPServer(("127.0.0.1", int(probe_port)), Probe).serve_forever, daemon=True).start()
     sys.argv = ["streamlit", "run", "app.py", "--server.port", page_port, "--server.headless", "true"]
