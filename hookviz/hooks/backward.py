@@ -66,17 +66,27 @@ class BackwardWatch:
         for number, tensor in needing.items():
             node, place = edges[number].node, edges[number].output_nr
             call.outputs.expect(number, node)
-            self._on_tensor(tensor, end, partial(call.output_arrived, number))
+            self._on_tensor(tensor, _Event(end, partial(call.output_arrived, number)))
             for path in started.inputs.paths.get((node, place), ()):  # the module returned its input
                 call.inputs.expect(("output", number, path), node)
-                self._on_tensor(tensor, started.time, partial(call.passed_through, ("output", number, path), int(path)))
+                passed = partial(call.passed_through, ("output", number, path), int(path))
+                self._on_tensor(tensor, _Event(started.time, passed, passes=True))
         for number, (node, positions) in enumerate(consumers.items()):
             call.inputs.expect(number, node)
             self._handles.add_to_node(node, partial(call.consumed, number, positions))
+        self._wait_for_inner(started, call)
         call.outputs.seal()
         call.inputs.seal()
 
-    def _on_tensor(self, tensor: Tensor, time: int, function: Callable[[Tensor], Tensor | None]) -> None:
+    def _wait_for_inner(self, started: Started, call: _Call) -> None:
+        """A layer inside that returned its input fires when the input's gradient arrives, and this call after it."""
+        for (node, place), paths in started.inputs.paths.items():
+            events = node.metadata.get(self, {}).get(place, [])
+            if any(event.passes and event.time > started.time for event in events):
+                call.inputs.expect(("input", *paths), node)
+                events.append(_Event(started.time, partial(call.waited, ("input", *paths))))
+
+    def _on_tensor(self, tensor: Tensor, event: _Event) -> None:
         """Hooks of one tensor fire in the order they were set; torch's own fire from the outermost module inwards."""
         edge = get_gradient_edge(tensor)
         place, metadata = (
@@ -87,13 +97,23 @@ class BackwardWatch:
         if place not in places:
             places[place] = []
             self._handles.add_to_tensor(tensor, partial(_from_last, places[place]))
-        places[place].append((time, function))
+        places[place].append(event)
 
 
-def _from_last(events: list[tuple[int, Callable[[Tensor], Tensor | None]]], gradient: Tensor) -> Tensor | None:
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """Something to do when a tensor's gradient arrives; ``time`` is when in the forward its reason came up."""
+
+    time: int
+    function: Callable[[Tensor], Tensor | None]
+    passes: bool = False
+    """Whether the tensor went through a module unchanged."""
+
+
+def _from_last(events: list[_Event], gradient: Tensor) -> Tensor | None:
     replaced = None
-    for _, function in sorted(events, key=lambda event: -event[0]):
-        answer = function(gradient)
+    for event in sorted(events, key=lambda event: -event.time):
+        answer = event.function(gradient)
         if answer is not None:
             replaced = gradient = answer
     return replaced
@@ -174,6 +194,10 @@ class _Call:
         if not self.inputs.add(key, [(argument, gradient)], self._end):
             return None
         return self._replaced(self._close(), [argument])[0]
+
+    def waited(self, key: Hashable, _: Tensor) -> None:
+        if self.inputs.add(key, [], self._end) and self._close() is not None:
+            raise HookvizError(_CANNOT_REPLACE.format("input", "several layers"))
 
     def consumed(
         self,

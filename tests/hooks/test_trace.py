@@ -118,6 +118,8 @@ PLAIN: list[Callable[[], nn.Module]] = [
     ReusedReLUNet,
     Branches,
     Recurrent,
+    lambda: nn.Sequential(nn.Sequential(nn.Identity(), nn.Dropout(0.0)), nn.Linear(4, 4), Branches()),
+    lambda: nn.Sequential(nn.Sequential(nn.Identity()), nn.Linear(4, 4)),
     lambda: nn.Sequential(nn.Linear(4, 4), nn.Flatten(), nn.Dropout(0.0), nn.ReLU(), nn.BatchNorm1d(4)),
     lambda: nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0),
 ]
