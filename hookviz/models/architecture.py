@@ -41,8 +41,8 @@ class TrainedWeights(Description):
 class Architecture:
     """One network of the catalogue: ``build`` gives it as constructed; ``trained`` has the default first.
 
-    ``untrained`` describes a network that has no trained weights. ``cpu_only`` is for int8 arithmetic, which torch has
-    for the CPU alone.
+    ``untrained`` describes a network that has no trained weights. ``int8`` is for 8-bit arithmetic, which torch has for
+    the CPU alone, and for whose scales the values must be defined from the start.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Architecture:
     trained: tuple[TrainedWeights, ...]
     task: Task = field(default=CLASSIFICATION)
     untrained: Description | None = None
-    cpu_only: bool = False
+    int8: bool = False
 
     @property
     def default(self) -> TrainedWeights:

@@ -69,7 +69,7 @@ def load_model(  # noqa: PLR0913 - what is loaded, where to, and who is told
     """
     architecture = _architecture(name)
     asked = choose_device(device)
-    wanted = torch.device("cpu") if architecture.cpu_only else asked
+    wanted = torch.device("cpu") if architecture.int8 else asked
     try:
         built = _built(architecture, weights, on_progress)
     except RuntimeError as error:
@@ -127,7 +127,7 @@ def _built(architecture: Architecture, weights: WeightsChoice, on_progress: OnPr
         return _Built(module, UNTRAINED, f"{architecture.source}, untrained", architecture.description)
     checkpoint = _checkpoint(weights)
     if checkpoint is not None:
-        with skipped_initialization():
+        with seeded_initialization() if architecture.int8 else skipped_initialization():
             module = architecture.build()
         with catch_warnings(action="ignore", category=CheckpointWarning):  # the note says it
             report = load_checkpoint(module, checkpoint)

@@ -50,7 +50,7 @@ def architecture(name: str) -> Architecture:
         build=lambda: _untrained(name, default),
         trained=tuple(_trained_weights(name, entry) for entry in entries),
         task=_task(name, default),
-        cpu_only=name.startswith(_QUANTIZED),
+        int8=name.startswith(_QUANTIZED),
     )
 
 

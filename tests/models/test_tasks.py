@@ -396,6 +396,13 @@ def test_weights_of_an_int8_network_are_loaded(torch_home: Path, small: Image.Im
         assert torch.equal(model.module(batch), source(batch))
 
 
+def test_a_checkpoint_that_an_int8_network_cannot_take_is_one_sentence(tmp_path: Path) -> None:
+    """Built for a file to fill it, the network still needs defined values to read its scales off."""
+    torch.save({"conv1.0.weight": torch.zeros(24, 3, 3, 3)}, tmp_path / "float.pth")
+    with pytest.raises(ModelError, match=r"^[^\n]*float\.pth[^\n]*\.$"):
+        load_model("quantized_shufflenet_v2_x0_5", tmp_path / "float.pth", "cpu")
+
+
 def test_an_int8_network_stays_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
