@@ -22,6 +22,69 @@ from hookviz.errors import ImageError, ModelError, WeightsUnavailableError
 from hookviz.models import list_models, list_weights, load_model
 from hookviz.models.timm_recipe import TimmRecipe
 
+# The smallest network of each of sixty of timm's modules.
+FAMILIES = [
+    "test_convnext",
+    "test_efficientnet",
+    "test_vit",
+    "test_nfnet",
+    "test_mambaout",
+    "test_byobnet",
+    "test_resnet",
+    "starnet_s050",
+    "test_coatnet",
+    "test_vit_relpos",
+    "dla46x_c",
+    "mobilevit_xxs",
+    "edgenext_xx_small",
+    "mobilenetv3_small_050",
+    "ese_vovnet19b_slim_dw",
+    "repghostnet_050",
+    "efficientvit_m0",
+    "ghostnet_050",
+    "regnetx_002",
+    "cspnext_tiny",
+    "iformer_t",
+    "xcit_nano_12_p8_224",
+    "cs3darknet_focus_s",
+    "efficientvit_b0",
+    "swiftformer_xs",
+    "efficientformerv2_s0",
+    "pvt_v2_b0",
+    "fasternet_t0",
+    "fastvit_t8",
+    "lcnetv2_small",
+    "inception_next_atto",
+    "rexnet_100",
+    "pit_ti_224",
+    "hardcorenas_b",
+    "repvit_m1",
+    "vit_tiny_patch16_dinov3_qkvb",
+    "coat_tiny",
+    "convit_tiny",
+    "deit_tiny_patch16_224",
+    "gmlp_ti16_224",
+    "hgnetv2_b0",
+    "shvit_s1",
+    "vit_tiny_r_s16_p8_224",
+    "cpubone_nano",
+    "efficientvim_m1",
+    "crossvit_tiny_240",
+    "levit_128s",
+    "densenet121",
+    "halonet_h1",
+    "dpn48b",
+    "visformer_tiny",
+    "resnest14d",
+    "csatv2",
+    "resnetv2_18",
+    "legacy_seresnet18",
+    "poolformerv2_s12",
+    "cait_xxs24_224",
+    "skresnet18",
+    "gcvit_xxtiny",
+    "tiny_vit_5m_224",
+]
 SMALL = ["mobilenetv3_small_050", "vit_tiny_patch16_224", "convnext_atto", "test_resnet"]
 
 
@@ -359,3 +422,16 @@ def test_unknown_weights_are_one_sentence_with_the_tags() -> None:
         ModelError, match=r"^timm/test_vit has no weights 'a9_in1k'; choose one of r160_in1k, untrained\.$"
     ):
         load_model("timm/test_vit", "a9_in1k")
+
+
+@pytest.mark.slow
+@pytest.mark.zoo
+@pytest.mark.parametrize("name", FAMILIES)
+def test_networks_of_sixty_families_are_the_seeded_ones_and_run(name: str, photo: Image.Image) -> None:
+    model = load_model(f"timm/{name}", None, "cpu")
+    expected = seeded(name).state_dict()
+    assert [key for key, value in model.module.state_dict().items() if not torch.equal(value, expected[key])] == []
+    with torch.no_grad():
+        output = model.module(*model.inputs(photo))
+    assert output.isfinite().all()
+    assert len(model.categories) in {0, output.shape[1]}
