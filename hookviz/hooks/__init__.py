@@ -1,42 +1,69 @@
 """Everything that touches a running network."""
 
 from hookviz.hooks.attach import HookHandles, attach, attach_global
+from hookviz.hooks.clamp import FlowingClamp, clamp_flowing_gradients
+from hookviz.hooks.clip import ClippedGroup, ClipReport, GradientClipping, clip_parameter_gradients
+from hookviz.hooks.distill import Distillation, Feature, distill
 from hookviz.hooks.edit import edit
 from hookviz.hooks.edits import AddNoise, Clamp, Edit, KeepOnly, ReplaceByMean, Scale, Zero
+from hookviz.hooks.gradient_flow import GradientFlow, GradientStatistics, gradient_flow
+from hookviz.hooks.gradient_monitor import GradientMonitor
 from hookviz.hooks.layers import list_layers
 from hookviz.hooks.listing import HookInfo, list_hooks, remove_hooks
 from hookviz.hooks.operations import list_operations, record_operations
 from hookviz.hooks.overwrites import Overwrite, watch_overwrites
+from hookviz.hooks.penalty import ActivityPenalty, activity_penalty
 from hookviz.hooks.private_copy import private_copy
+from hookviz.hooks.prune import PrunedParameter, PruningReport, pruning_report
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Call, FailedLayer, LayerCalls, Recording, Run
 from hookviz.hooks.trace import Firing, debug, trace
+from hookviz.hooks.update import own_update
 
 __all__ = [
+    "ActivityPenalty",
     "AddNoise",
     "Call",
     "Clamp",
+    "ClipReport",
+    "ClippedGroup",
+    "Distillation",
     "Edit",
     "FailedLayer",
+    "Feature",
     "Firing",
+    "FlowingClamp",
+    "GradientClipping",
+    "GradientFlow",
+    "GradientMonitor",
+    "GradientStatistics",
     "HookHandles",
     "HookInfo",
     "KeepOnly",
     "LayerCalls",
     "Overwrite",
+    "PrunedParameter",
+    "PruningReport",
     "Recording",
     "ReplaceByMean",
     "Run",
     "Scale",
     "Zero",
+    "activity_penalty",
     "attach",
     "attach_global",
+    "clamp_flowing_gradients",
+    "clip_parameter_gradients",
     "debug",
+    "distill",
     "edit",
+    "gradient_flow",
     "list_hooks",
     "list_layers",
     "list_operations",
+    "own_update",
     "private_copy",
+    "pruning_report",
     "record",
     "record_operations",
     "remove_hooks",
