@@ -110,7 +110,7 @@ def _tokens(tokens: torch.Tensor, grid: Grid | None) -> tuple[torch.Tensor, str]
     height, width = _checked_grid(grid, tokens=len(tokens))
     prefix = len(tokens) - height * width
     image = tokens[prefix:].reshape(height, width, tokens.shape[1]).permute(2, 0, 1)
-    return image, f"the first {prefix} of {len(tokens)} tokens are no part of the grid and left out" if prefix else ""
+    return image, f"{prefix} of {len(tokens)} tokens stand before the grid and are left out" if prefix else ""
 
 
 def _volume(volume: torch.Tensor, _grid: Grid | None) -> tuple[torch.Tensor, str]:

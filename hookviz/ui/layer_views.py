@@ -17,6 +17,7 @@ from hookviz.ui import state
 from hookviz.ui.channel_mosaic import mosaic_markup
 from hookviz.ui.layer_picker import size
 from hookviz.ui.prediction_panel import data_url
+from hookviz.ui.sentences import sentence
 from hookviz.ui.style import escaped, show, theme_name
 from hookviz.views import channel_grid_figure, figure_bytes, histogram_figure, mosaic_picture, number
 
@@ -72,7 +73,7 @@ def _figure(info: LayerInfo, shown: Shown, page: int, theme: Literal["light", "d
 
 def _show_note(shown: Shown) -> None:
     if shown.maps.note:
-        st.caption(shown.maps.note)
+        st.caption(sentence(shown.maps.note))
 
 
 def show_histogram(shown: Shown) -> None:

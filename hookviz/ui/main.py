@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
-from hookviz.errors import ModelError, WeightsUnavailableError
+from hookviz.errors import ImageError, ModelError, WeightsUnavailableError
 from hookviz.models import Model
 from hookviz.models.model import UNTRAINED
 from hookviz.ui import resources, state
@@ -41,14 +41,24 @@ def run() -> None:
             device_place = st.container(key="device")
         notes_place = st.container()
         with image_place:
-            image = choose_image()
+            image = _choose_image()
         chosen = resources.ChosenModel(name, weights, device, own_weights, class_names)
         model = _load(chosen)
         if model is None:
+            state.write_address(resources.default_weights(name), layers=False)
             return
         _show_network(chosen.key, model, image, device_place)
         with notes_place:
             _show_notes()
+
+
+def _choose_image() -> ChosenImage:
+    """The image; what is wrong with a file is said beside the uploader too."""
+    try:
+        return choose_image()
+    except ImageError as error:
+        st.error(sentence(str(error)))
+        raise
 
 
 def _show_notes() -> None:
@@ -69,7 +79,8 @@ def _load(chosen: resources.ChosenModel) -> Model | None:
             model = resources.get_model(chosen, on_progress)
     except WeightsUnavailableError as error:
         place.empty()
-        st.error(sentence(str(error)), icon=":material/cloud_off:")
+        reason = str(error).partition("; load_model(")[0]  # what to do in code; here it is the button
+        st.error(sentence(reason), icon=":material/cloud_off:")
         st.button(
             f"Show {chosen.name} untrained instead",
             on_click=state.choose_weights,

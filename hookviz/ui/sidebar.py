@@ -69,7 +69,6 @@ def choose_image() -> ChosenImage:
         "or a sample",
         state.options(state.SAMPLE),
         key=state.SAMPLE,
-        required=True,
         format_func=titles.__getitem__,
         on_change=state.use_image_from,
         args=(state.SAMPLE,),

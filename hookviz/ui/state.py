@@ -103,7 +103,10 @@ def image_source() -> str:
 def use_image_from(source: str) -> None:
     """Show the image from this source from now on."""
     changed()
-    st.session_state[_SOURCE] = source
+    given = source == SAMPLE or st.session_state.get(source) is not None
+    st.session_state[_SOURCE] = source if given else SAMPLE
+    if source != SAMPLE:
+        st.session_state[SAMPLE] = None if given else options(SAMPLE)[0]  # none is marked while a file is shown
 
 
 def model_changed() -> None:
@@ -183,7 +186,7 @@ def take_rows(key: str, listed: Sequence[str]) -> None:
 
 def chosen(key: str) -> str:
     """The value chosen for ``model``, ``weights``, ``sample``, ``sort``, ``scale`` or ``cmap``."""
-    value: str = st.session_state[key]
+    value: str = st.session_state[key] or options(key)[0]
     return value
 
 
@@ -217,17 +220,17 @@ def settle_index(key: str, count: int, belongs_to: str, *, first: int) -> None:
     st.session_state[owner] = belongs_to
 
 
-def write_address(default_weights: str) -> None:
+def write_address(default_weights: str, *, layers: bool = True) -> None:
     """Put the view into the address; what is a default may be absent."""
     view: dict[str, str | list[str]] = {
-        key: st.session_state[key] for key, options in _options().items() if st.session_state[key] != options[0]
+        key: chosen(key) for key, options in _options().items() if chosen(key) != options[0]
     }
     if st.session_state[WEIGHTS] != default_weights:
         view[WEIGHTS] = st.session_state[WEIGHTS]
     if image_source() != SAMPLE:
         view.pop(SAMPLE, None)
         view[UPLOAD] = "1"
-    if st.session_state.get(LAYERS):
+    if layers and st.session_state.get(LAYERS):
         view["layer"] = st.session_state[LAYERS]
     if {key: st.query_params.get_all(key) for key in st.query_params} != {
         key: value if isinstance(value, list) else [value] for key, value in view.items()

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from hookviz.types import Summary
     from hookviz.views.theme import ThemeName
 
-_WIDTH, _HEIGHT = 480, 348
+_WIDTH = 440
 _MARGIN, _LEFT, _BOTTOM = 20, 54, 48
 _PLOT_WIDTH, _PLOT_HEIGHT = _WIDTH - 2 * _LEFT, 168
-_TOP = _HEIGHT - _BOTTOM - _PLOT_HEIGHT
-_ROW = 17
+_ROW, _MEAN_ROW = 18, 17
+_FONT_SIZE = 8.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +70,23 @@ def histogram_figure(  # noqa: PLR0913 - two summaries and four settings, all bu
         ViewError: A theme that does not exist.
     """
     look = theme_colours(theme)
-    canvas = Canvas.blank(_WIDTH, _HEIGHT, look)
-    canvas.heading("distribution" if title is None else title)
     parts = [_Part("layer", layer, 0, look.bars, look.quiet, look.ink, 0.9)]
     if channel is not None:
         name = "channel" if channel_number is None else f"channel {channel_number}"
         parts.append(_Part(name, channel, 1, look.accent, look.accent, look.accent, 0.35))
-    for part in parts:
-        canvas.text(_MARGIN, 38 + _ROW * part.row, "  ·  ".join(_words(part)), color=part.words)
     left_out = "     ".join(words for part in parts if (words := _not_finite(part)))
+    top = 40 + _ROW * (len(parts) + bool(left_out)) + _MEAN_ROW * len(parts)
+    canvas = Canvas.blank(_WIDTH, top + _PLOT_HEIGHT + _BOTTOM, look)
+    canvas.heading("distribution" if title is None else title)
+    for part in parts:
+        canvas.text(_MARGIN, 38 + _ROW * part.row, "  ·  ".join(_words(part)), color=part.words, fontsize=_FONT_SIZE)
     canvas.text(_MARGIN, 38 + _ROW * len(parts), left_out, fontweight="bold", color=look.warning)
     drawn = [part for part in parts if part.drawn]
     if drawn:
-        _add_plot(canvas, drawn, log=log)
+        _add_plot(canvas, drawn, top, log=log)
     else:
         text = NO_FINITE if layer.count else "empty"
-        canvas.text(_WIDTH / 2, _TOP + _PLOT_HEIGHT / 2, text, ha="center", va="center", fontsize=10)
+        canvas.text(_WIDTH / 2, top + _PLOT_HEIGHT / 2, text, ha="center", va="center", fontsize=10)
     return canvas.figure
 
 
@@ -105,10 +106,10 @@ def _not_finite(part: _Part) -> str:
     return f"{part.name}:  {counts}" if counts else ""
 
 
-def _add_plot(canvas: Canvas, parts: list[_Part], *, log: bool) -> None:
+def _add_plot(canvas: Canvas, parts: list[_Part], top: float, *, log: bool) -> None:
     values = ValueAxis.around([part.summary.histogram.edges for part in parts])
     for position, part in enumerate(parts):
-        axes = canvas.axes(_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT)
+        axes = canvas.axes(_LEFT, top, _PLOT_WIDTH, _PLOT_HEIGHT)
         values.apply(axes, part.summary.shows if position == 0 else "", canvas.theme)
         counts = part.summary.histogram.counts
         count_axis(axes, counts, log=log, right=part.row == 1, colour=part.words)
@@ -118,10 +119,10 @@ def _add_plot(canvas: Canvas, parts: list[_Part], *, log: bool) -> None:
         axes.stairs(heights, edges, baseline=floor, fill=True, color=part.bars, alpha=part.opacity, linewidth=0)
         if part.row:
             axes.stairs(heights, edges, baseline=floor, color=part.bars, linewidth=0.9)
-        _mark_mean(canvas, axes, part, values)
+        _mark_mean(canvas, axes, part, values, top)
 
 
-def _mark_mean(canvas: Canvas, axes: Axes, part: _Part, values: ValueAxis) -> None:
+def _mark_mean(canvas: Canvas, axes: Axes, part: _Part, values: ValueAxis, plot_top: float) -> None:
     mean, std = part.summary.mean, part.summary.std
     if mean is None or std is None:
         return
@@ -131,5 +132,5 @@ def _mark_mean(canvas: Canvas, axes: Axes, part: _Part, values: ValueAxis) -> No
     share = values.share(middle)
     side = "left" if share < 0.2 else "right" if share > 0.8 else "center"
     words = f"mean {number(mean)} ± sd {number(std)}"
-    left, top = _LEFT + share * _PLOT_WIDTH, _TOP - 9 - 15 * part.row
-    canvas.text(left, top, words, ha=side, va="center", color=part.mean)
+    left, top = _LEFT + share * _PLOT_WIDTH, plot_top - 9 - _MEAN_ROW * part.row
+    canvas.text(left, top, words, ha=side, va="center", color=part.mean, fontsize=_FONT_SIZE)
