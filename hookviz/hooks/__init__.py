@@ -3,6 +3,7 @@
 from hookviz.hooks.attach import HookHandles, attach, attach_global
 from hookviz.hooks.clamp import FlowingClamp, clamp_flowing_gradients
 from hookviz.hooks.clip import ClippedGroup, ClipReport, GradientClipping, clip_parameter_gradients
+from hookviz.hooks.cost import HookCost, hook_cost
 from hookviz.hooks.distill import Distillation, Feature, distill
 from hookviz.hooks.edit import edit
 from hookviz.hooks.edits import AddNoise, Clamp, Edit, KeepOnly, ReplaceByMean, Scale, Zero
@@ -10,6 +11,7 @@ from hookviz.hooks.gradient_flow import GradientFlow, GradientStatistics, gradie
 from hookviz.hooks.gradient_monitor import GradientMonitor
 from hookviz.hooks.layers import list_layers
 from hookviz.hooks.listing import HookInfo, list_hooks, remove_hooks
+from hookviz.hooks.nonfinite import NonfiniteReport, NonfiniteSite, find_nonfinite
 from hookviz.hooks.operations import list_operations, record_operations
 from hookviz.hooks.overwrites import Overwrite, watch_overwrites
 from hookviz.hooks.penalty import ActivityPenalty, activity_penalty
@@ -37,10 +39,13 @@ __all__ = [
     "GradientFlow",
     "GradientMonitor",
     "GradientStatistics",
+    "HookCost",
     "HookHandles",
     "HookInfo",
     "KeepOnly",
     "LayerCalls",
+    "NonfiniteReport",
+    "NonfiniteSite",
     "Overwrite",
     "PrunedParameter",
     "PruningReport",
@@ -57,7 +62,9 @@ __all__ = [
     "debug",
     "distill",
     "edit",
+    "find_nonfinite",
     "gradient_flow",
+    "hook_cost",
     "list_hooks",
     "list_layers",
     "list_operations",
