@@ -1,6 +1,7 @@
 from hookviz.views.channel_grid import channel_grid_figure
 from hookviz.views.drawing import LegendEntry
 from hookviz.views.export import figure_bytes, npz_bytes, statistics_csv
+from hookviz.views.gradient_flow import gradient_flow_figure
 from hookviz.views.histogram import histogram_figure
 from hookviz.views.labels import number, value_range
 from hookviz.views.mosaic import Mosaic, mosaic, mosaic_picture
@@ -19,6 +20,7 @@ __all__ = [
     "channel_grid_figure",
     "enlarge",
     "figure_bytes",
+    "gradient_flow_figure",
     "histogram_figure",
     "mosaic",
     "mosaic_picture",
