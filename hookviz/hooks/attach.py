@@ -99,6 +99,7 @@ class HookHandles:
         self._backward_flags: list[tuple[nn.Module, bool | None]] = []
         self._global_flags: list[bool | None] = []
         self._sweep_at = 1024
+        self.when_removed: list[Callable[[], object]] = []
         self.emulated: tuple[str, ...] = ()
         """The layers whose backward hooks are set on tensors, since torch's own would raise."""
 
@@ -165,6 +166,8 @@ class HookHandles:
 
     def remove(self) -> None:
         """Take every hook off again, last one first."""
+        while self.when_removed:
+            self.when_removed.pop()()
         with _registering:
             while self._handles:
                 handle = self._handles.pop()
@@ -258,7 +261,8 @@ def attach(
             module took or returned; ``True`` sets hooks on tensors and graph nodes instead, ``False`` does not, and
             ``None`` does it where the network writes in place, says so in a warning and in ``.emulated``. Emulated
             hooks give None for inputs that need no gradient, where torch gives zeros, also fire for outputs in dicts
-            and lists, and can replace a gradient only where one tensor or one operation carries all of it.
+            and lists, and can replace a gradient only where one tensor or one operation carries all of it. The graph of
+            a forward without a backward may stay until the block is left.
         options: torch's own for that kind: ``prepend``, ``with_kwargs``, ``always_call``.
 
     Returns:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias, cast
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -46,6 +47,13 @@ class BackwardWatch:
     def __init__(self, handles: HookHandles) -> None:
         self._handles = handles
         self._clock = count()
+        self._waiting: WeakSet[_Arrivals] = WeakSet()
+        # A hook that leads back to its node is a cycle the garbage collector cannot see.
+        handles.when_removed.append(self._forget_nodes)
+
+    def _forget_nodes(self) -> None:
+        for arrivals in self._waiting:
+            arrivals.forget_nodes()
 
     def before(self, args: tuple[Any, ...]) -> Started:
         """Note what a module is called with, from a forward pre-hook."""
@@ -77,6 +85,7 @@ class BackwardWatch:
         self._wait_for_inner(started, call)
         call.outputs.seal()
         call.inputs.seal()
+        self._waiting.update((call.outputs, call.inputs))
 
     def _wait_for_inner(self, started: Started, call: _Call) -> None:
         """A layer inside that returned its input fires when the input's gradient arrives, and this call after it."""
@@ -149,6 +158,10 @@ class _Arrivals:
         self.count = len(self._nodes)
         if self.count < 2:
             self._nodes.clear()
+
+    def forget_nodes(self) -> None:
+        """Let go of the graph."""
+        self._nodes.clear()
 
     def add(self, key: Hashable, part: Any, at_end: Callable[[], None]) -> bool:
         """Keep a part; whether all that this backward pass brings are there."""

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import inspect
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +23,7 @@ from tests.nets import (
     FunctionalNet,
     InplaceReLUNet,
     ResidualInplaceNet,
+    Returning,
     ReusedReLUNet,
     fingerprint,
     hook_count,
@@ -425,6 +428,23 @@ def test_a_graph_that_is_dropped_is_not_kept_by_emulated_hooks() -> None:
         for _ in range(600):
             net(torch.ones(1, 2)).sum().backward()
         assert len(handles._handles) < 3000
+
+
+class Marker: ...
+
+
+@pytest.mark.parametrize("kind", ["backward", "backward_pre"])
+def test_a_graph_without_a_backward_goes_when_the_block_is_left(kind: HookKind) -> None:
+    net, marker = Returning(lambda x: (x + 1, x * 2)), Marker()
+    gone = weakref.ref(marker)
+    with attach(net, {"*": lambda *_: None}, kind, emulate=True):
+        output = net(torch.ones(1, requires_grad=True))
+        output[0].grad_fn.metadata["marker"] = marker
+        del marker
+    assert gone() is not None
+    del output
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_copy_made_meanwhile_runs_like_its_original() -> None:
