@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
-from hookviz.errors import ImageError, ModelError, WeightsUnavailableError
+from hookviz.errors import ModelError, WeightsUnavailableError
 from hookviz.models import Model
 from hookviz.models.model import UNTRAINED
 from hookviz.ui import resources, state
@@ -41,7 +41,7 @@ def run() -> None:
             device_place = st.container(key="device")
         notes_place = st.container()
         with image_place:
-            image = _choose_image()
+            image = choose_image()
         chosen = resources.ChosenModel(name, weights, device, own_weights, class_names)
         model = _load(chosen)
         if model is None:
@@ -50,15 +50,6 @@ def run() -> None:
         _show_network(chosen.key, model, image, device_place)
         with notes_place:
             _show_notes()
-
-
-def _choose_image() -> ChosenImage:
-    """The image; what is wrong with a file is said beside the uploader too."""
-    try:
-        return choose_image()
-    except ImageError as error:
-        st.error(sentence(str(error)))
-        raise
 
 
 def _show_notes() -> None:
