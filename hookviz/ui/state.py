@@ -103,10 +103,9 @@ def image_source() -> str:
 def use_image_from(source: str) -> None:
     """Show the image from this source from now on."""
     changed()
-    given = source == SAMPLE or st.session_state.get(source) is not None
-    st.session_state[_SOURCE] = source if given else SAMPLE
+    st.session_state[_SOURCE] = source
     if source != SAMPLE:
-        st.session_state[SAMPLE] = None if given else options(SAMPLE)[0]  # none is marked while a file is shown
+        st.session_state[SAMPLE] = None  # none is marked while a file is shown, and each can be chosen instead of it
 
 
 def model_changed() -> None:
