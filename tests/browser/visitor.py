@@ -96,6 +96,7 @@ class Visitor:
     def upload(self, name: str, content: bytes) -> Visitor:
         with self.upload_arrives():
             self.give_file(name, content)
+        self.page.wait_for_timeout(700)  # the browser tells the script a moment after the server has the file
         return self.idle()
 
     def upload_arrives(self) -> AbstractContextManager[object]:
