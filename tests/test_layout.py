@@ -96,9 +96,7 @@ def test_three_axes_are_called_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("layout", ["auto", "NLC"])
-@pytest.mark.parametrize(
-    ("tokens", "note"), [(6, ""), (8, "2 of 8 tokens stand before the grid and are left out")]
-)
+@pytest.mark.parametrize(("tokens", "note"), [(6, ""), (8, "2 of 8 tokens stand before the grid and are left out")])
 def test_tokens_on_their_grid(layout: str, tokens: int, note: str) -> None:
     tensor = counting(2, tokens, 5)
     maps = channel_maps(tensor, layout=layout, grid=(2, 3), item=1)

@@ -40,4 +40,5 @@ def _count_pages(image: ImageFile) -> str:
 def _count_frames(image: ImageFile, stream: BinaryIO) -> str:
     if image.format == "GIF" and stream.seek(0, io.SEEK_END) > _COUNTED_BYTES:
         return "several"
-    return str(image.n_frames)
+    frames: int = getattr(image, "n_frames", 1)  # formats without frames do not have it
+    return str(frames)
