@@ -483,7 +483,7 @@ def test_the_result_shares_nothing_with_the_source() -> None:
         (io.StringIO("text"), "binary mode"),
         ("/dev/zero", "regular file"),
     ],
-    ids=repr,
+    ids=range(14),
 )
 def test_what_is_no_file_is_refused_in_one_sentence(source: Any, words: str) -> None:
     """C67, C68, C71."""
