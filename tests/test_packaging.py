@@ -62,7 +62,11 @@ def test_everything_imported_is_required_and_everything_required_is_imported() -
                 imported.update(alias.name.partition(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 imported.add(str(node.module).partition(".")[0])
-    foreign = imported - sys.stdlib_module_names - {"hookviz"}
+    extras = {
+        Requirement(line).name for lines in project()["project"]["optional-dependencies"].values() for line in lines
+    }
+    assert extras <= imported
+    foreign = imported - sys.stdlib_module_names - {"hookviz"} - extras
     providers = packages_distributions()
     packages = {canonicalize_name(name) for module in foreign for name in providers[module]}
     assert packages == {canonicalize_name(Requirement(line).name) for line in requirements()}
