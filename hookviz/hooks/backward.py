@@ -22,7 +22,7 @@ from torch.autograd.graph import get_gradient_edge
 
 from hookviz.errors import HookvizError
 from hookviz.hooks.attach import Hook, HookHandles, HookKind
-from hookviz.hooks.gradient_capture import GradientCapture, InputEdges, _consumers, is_backward
+from hookviz.hooks.gradient_capture import GradientCapture, InputEdges, consuming_nodes, is_backward
 from hookviz.hooks.structure import leaves
 
 Gradients: TypeAlias = "tuple[Tensor | None, ...]"
@@ -68,7 +68,7 @@ class BackwardWatch:
         if not needing:
             return
         edges = {number: get_gradient_edge(tensor) for number, tensor in needing.items()}
-        consumers = _consumers([edge.node for edge in edges.values()], started.inputs)
+        consumers = consuming_nodes([edge.node for edge in edges.values()], started.inputs)
         call = _Call(size, started.arguments, when_output, when_input)
         end = next(self._clock)
         for number, tensor in needing.items():

@@ -15,7 +15,7 @@ from torch.autograd.graph import get_gradient_edge
 from hookviz.errors import HookvizError
 from hookviz.hooks.attach import BoundHook, HookHandles
 from hookviz.hooks.compiled import run_eagerly
-from hookviz.hooks.gradient_capture import GradientCapture, InputEdges, _consumers
+from hookviz.hooks.gradient_capture import GradientCapture, InputEdges, consuming_nodes
 from hookviz.hooks.names import LayerNames, Layers
 from hookviz.hooks.structure import leaves
 
@@ -85,7 +85,7 @@ class _LayerClamp:
             edge = get_gradient_edge(tensor)
             if (edge.node, edge.output_nr) in inputs.paths:
                 self._handles.add_to_tensor(tensor, _Share(self._limited).add)
-        for node in _consumers([get_gradient_edge(tensor).node for tensor in outputs], inputs):
+        for node in consuming_nodes([get_gradient_edge(tensor).node for tensor in outputs], inputs):
             taken = {
                 position: shares.setdefault(edge, _Share(self._limited))
                 for position, edge in enumerate(node.next_functions)

@@ -78,7 +78,7 @@ class GradientCapture:
             edge = get_gradient_edge(output)
             for path in inputs.paths.get((edge.node, edge.output_nr), ()):  # the module returned its input
                 self._handles.add_to_tensor(output, shares.from_output(path, ("output", number)))
-        consumers = _consumers([get_gradient_edge(output).node for output in outputs], inputs)
+        consumers = consuming_nodes([get_gradient_edge(output).node for output in outputs], inputs)
         for number, (node, positions) in enumerate(consumers.items()):
             self._handles.add_to_node(node, shares.from_node(positions, number))
 
@@ -113,7 +113,7 @@ class _Shares:
         self._deliver(path, sum(rest, start=first))
 
 
-def _consumers(roots: list[Node], inputs: InputEdges) -> dict[Node, list[tuple[int, str]]]:
+def consuming_nodes(roots: list[Node], inputs: InputEdges) -> dict[Node, list[tuple[int, str]]]:
     """Of the nodes made during the call, those that take an input: each with (position, path of that input)."""
     found: dict[Node, list[tuple[int, str]]] = defaultdict(list)
     if not inputs.paths:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
@@ -26,7 +27,12 @@ _OPAQUE = (nn.Module, torch.Size, torch.device, torch.Generator, FunctionType, M
 
 def tensor_info(path: str, tensor: Tensor) -> TensorInfo:
     """Describe a tensor that sits at ``path``."""
-    return TensorInfo(path, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+    return TensorInfo(path, tuple(tensor.shape), _dtype_name(tensor.dtype))
+
+
+@cache
+def _dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def tensor_infos(value: object) -> tuple[TensorInfo, ...]:
@@ -41,6 +47,9 @@ def argument_infos(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tenso
 
 def leaves(value: object, leaf: type[Leaf], path: str = "") -> Iterator[tuple[str, Leaf]]:
     """Give ``(dotted path, leaf)`` for every instance of ``leaf`` in ``value``, whose own path is ``""``."""
+    if isinstance(value, leaf):
+        yield path, value
+        return
     found: list[tuple[str, Leaf]] = []
 
     def collect(where: str, one: Leaf) -> Leaf:
@@ -63,6 +72,8 @@ def map_leaves(
     Containers keep their types (a namedtuple stays one, a 1-tuple stays a 1-tuple); ``value`` itself is never changed,
     and what holds no leaf is returned as it is. Values may contain themselves.
     """
+    if isinstance(value, leaf):  # by far the most frequent case, and the one that must cost nothing
+        return function(path, value)
     return _Rebuild(leaf, function).visit(value, path)
 
 
