@@ -312,3 +312,12 @@ def answer(address: str, server: subprocess.Popen[bytes]) -> str:
             assert server.poll() is None, "the server ended"
             assert time.monotonic() < deadline, "the server did not answer within two minutes"
             time.sleep(0.2)
+
+
+def test_behind_a_proxy_protection_stays_on_and_the_limits_agree() -> None:
+    """C74: the documented set-up lets the page's largest upload through, and turns nothing off."""
+    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
+    assert settings["server"].get("enableXsrfProtection", True) is True
+    assert settings["server"].get("enableCORS", True) is True
+    (allowed,) = re.findall(r"client_max_body_size (\d+)m;", (ROOT / "docs" / "hosting.md").read_text("utf-8"))
+    assert int(allowed) > settings["server"]["maxUploadSize"]
