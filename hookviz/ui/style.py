@@ -44,6 +44,10 @@ _CSS = """
 .hv-numbers { display: flex; flex-wrap: wrap; gap: .3rem 1.25rem; font-variant-numeric: tabular-nums; font-size: .88rem;
 } .hv-numbers .what { opacity: .62; margin-right: .35em; }
 .st-key-scale button { padding-inline: .4rem; }
+@media (max-width: 640px) {
+  .block-container, [data-testid="stMainBlockContainer"] { padding-top: 4.6rem; }
+  .hv-bars { grid-template-columns: minmax(6rem, 8.5rem) 1fr 3.6rem; }
+}
 [data-testid="stSidebar"] [data-testid="stFileUploaderDropzone"] { padding: .7rem .8rem; }
 </style>
 """
