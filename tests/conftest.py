@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def threads_as_found() -> Iterator[None]:
+    """Leave torch's threads as they were: convolutions round differently with another number of them."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
