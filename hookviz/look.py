@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from hookviz.hooks.preserve import random_state_kept
 from hookviz.hooks.private_copy import private_copy
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Call
-from hookviz.hooks.structure import leaves, map_leaves
+from hookviz.hooks.structure import each_tensor, leaves
 from hookviz.models.device import copy_on_cpu, is_out_of_memory
 
 
@@ -52,16 +52,11 @@ def look(module: nn.Module, arguments: tuple[Any, ...], layers: Sequence[str]) -
         if _is_on_cpu(arguments) or not (error.__cause__ and is_out_of_memory(error.__cause__)):
             raise
     # Outside the except: the error holds the failed forward's tensors, and with them the memory, until it is gone.
-    return _look(copy_on_cpu(private_copy(module)).eval(), _each(arguments, Tensor.cpu), layers)
+    return _look(copy_on_cpu(private_copy(module)).eval(), each_tensor(arguments, Tensor.cpu), layers)
 
 
 def _is_on_cpu(arguments: tuple[Any, ...]) -> bool:
     return all(tensor.device.type == "cpu" for _, tensor in leaves(arguments, Tensor))
-
-
-def _each(arguments: tuple[Any, ...], change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
-    changed: tuple[Any, ...] = map_leaves(arguments, Tensor, lambda _, tensor: change(tensor))
-    return changed
 
 
 def _look(private: nn.Module, arguments: tuple[Any, ...], layers: Sequence[str]) -> Look:
@@ -75,7 +70,7 @@ def _look(private: nn.Module, arguments: tuple[Any, ...], layers: Sequence[str])
         watch_overwrites(private, modules) as overwrites,
     ):
         try:
-            private(*_each(arguments, Tensor.clone))
+            private(*each_tensor(arguments, Tensor.clone))
         except RuntimeError as error:
             raise LookError(str(rec.failed or error)) from error
     calls = {name: tuple(rec.get(name, ()) or seen.get(name, ())) for name in layers}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.parameter import is_lazy
 
 from hookviz.hooks.layouts import infer_layouts
@@ -16,7 +16,7 @@ from hookviz.hooks.private_copy import private_copy
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Recording
 from hookviz.hooks.snapshot import snapshot
-from hookviz.hooks.structure import map_leaves
+from hookviz.hooks.structure import each_tensor
 from hookviz.types import LayerInfo, Layout
 
 
@@ -41,7 +41,7 @@ def list_layers(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerInfo]
 
 def _run(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recording:
     private = private_copy(module).eval()
-    own_args, own_kwargs = map_leaves((args, kwargs), Tensor, lambda _, tensor: snapshot(tensor))
+    own_args, own_kwargs = each_tensor((args, kwargs), snapshot)
     with random_state_kept(private), torch.no_grad(), record(private, keep=lambda _: None) as rec:
         private(*own_args, **own_kwargs)
     return rec

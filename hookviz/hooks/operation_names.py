@@ -14,7 +14,7 @@ from torch import Tensor, fx, nn
 
 from hookviz.hooks.preserve import random_state_kept
 from hookviz.hooks.private_copy import on_meta, private_copy
-from hookviz.hooks.structure import leaves, map_leaves
+from hookviz.hooks.structure import each_tensor, leaves
 
 FxNames: TypeAlias = "dict[tuple[str, str], list[str]]"
 
@@ -46,7 +46,7 @@ def fx_names(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if kwargs:
         return {}
     with suppress(Exception):  # data-dependent control flow, unusual arguments: FX refuses in many ways
-        return _trace(private_copy(module, tensor=on_meta), map_leaves(args, Tensor, lambda _, one: on_meta(one)))
+        return _trace(private_copy(module, tensor=on_meta), each_tensor(args, on_meta))
     return {}
 
 

@@ -24,7 +24,7 @@ from hookviz.hooks.private_copy import private_copy
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Recording
 from hookviz.hooks.snapshot import Keep, Keeper, snapshot
-from hookviz.hooks.structure import map_leaves, tensor_info, tensor_infos
+from hookviz.hooks.structure import each_tensor, map_leaves, tensor_info, tensor_infos
 from hookviz.types import LayerInfo
 
 
@@ -41,7 +41,7 @@ def record_operations(
     An operation is named after the module it runs in, as torchvision's FX tracer names it where FX can trace the
     network (``layer1.0.add``, ``flatten``); one whose name is already a module's gets ``()`` behind it. Operations
     inside torch's own layers are part of those layers. Every output is copied at once, as ``record`` does. The network
-    computes what it would without the recording, to the last bit.
+    computes what it would without the recording, to the last bit (but see ``record`` on fused encoder layers).
 
     Args:
         module: the network.
@@ -71,7 +71,7 @@ def list_operations(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerI
     As ``list_layers``, it runs a private copy in eval mode and leaves everything as it was.
     """
     private = private_copy(module).eval()
-    own_args, own_kwargs = map_leaves((args, kwargs), Tensor, lambda _, tensor: snapshot(tensor))
+    own_args, own_kwargs = each_tensor((args, kwargs), snapshot)
     with (
         random_state_kept(private),
         torch.no_grad(),

@@ -44,7 +44,8 @@ def record(  # noqa: PLR0913  # each is one thing a reader may want kept, and al
     Every tensor is copied when its module returns, so that nothing later can write into it. The network computes
     exactly what it would without the recording, and carries no trace of it afterwards, whatever happened in the block.
     Only calls made by the thread that opened the block are recorded. Recomputation during a backward pass (checkpoints)
-    is not recorded again.
+    is not recorded again. One exception: torch runs ``nn.TransformerEncoderLayer`` fused in eval mode and step by step
+    where hooks sit on it, which differs by at most 1e-5.
 
     Args:
         module: the network. A compiled one runs eagerly inside the block, and its layers go by their eager names.

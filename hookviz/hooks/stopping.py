@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from hookviz.hooks.attach import BoundHook, HookHandles
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.preserve import random_state_kept
 from hookviz.hooks.private_copy import on_meta, private_copy
 from hookviz.hooks.snapshot import snapshot
-from hookviz.hooks.structure import map_leaves
+from hookviz.hooks.structure import each_tensor
 
 
 class ForwardStopped(BaseException):
@@ -54,14 +54,10 @@ def count_calls(module: nn.Module, arguments: tuple[tuple[Any, ...], dict[str, A
     real.
     """
     with suppress(Exception):  # a refusal can be of any type
-        return _count(private_copy(module, tensor=on_meta), _each(arguments, on_meta))
+        return _count(private_copy(module, tensor=on_meta), each_tensor(arguments, on_meta))
     with suppress(Exception):  # whatever it was, the real forward is about to say it better
-        return _count(private_copy(module), _each(arguments, snapshot))
+        return _count(private_copy(module), each_tensor(arguments, snapshot))
     return None
-
-
-def _each(arguments: Any, replace: Callable[[Tensor], Tensor]) -> Any:
-    return map_leaves(arguments, Tensor, lambda _, tensor: replace(tensor))
 
 
 def _count(module: nn.Module, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> Counter[str]:

@@ -45,6 +45,11 @@ def argument_infos(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Tenso
     return tensor_infos(args) + tensor_infos(kwargs)
 
 
+def each_tensor(arguments: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same arguments with every tensor replaced by ``change(tensor)``."""
+    return map_leaves(arguments, Tensor, lambda _, tensor: change(tensor))
+
+
 def leaves(value: object, leaf: type[Leaf], path: str = "") -> Iterator[tuple[str, Leaf]]:
     """Give ``(dotted path, leaf)`` for every instance of ``leaf`` in ``value``, whose own path is ``""``."""
     if isinstance(value, leaf):

@@ -6,6 +6,7 @@ from hookviz.types import ChannelStatistics
 from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.style import escaped
 from hookviz.views import Mosaic, number, value_range
+from hookviz.views.palette import LEVELS, css
 
 _WIDEST_TILE = 200
 """CSS pixels; a few small maps are not blown up to the whole width."""
@@ -50,7 +51,7 @@ def _legend(picture: Mosaic) -> str:
 
 
 def _ramp(picture: Mosaic) -> str:
-    colours = ",".join(picture_colours(picture.cmap))
+    colours = ",".join(_colours(picture.cmap))
     low, high = _ends(picture)
     return f'{low}<span class="hv-ramp" style="background:linear-gradient(90deg,{colours})"></span>{high}'
 
@@ -62,8 +63,6 @@ def _ends(picture: Mosaic) -> tuple[str, str]:
     return number(float(limits.vmin[0])), number(float(limits.vmax[0]))
 
 
-def picture_colours(cmap: str) -> list[str]:
+def _colours(cmap: str) -> list[str]:
     """Nine colours along a colormap, for a gradient."""
-    from hookviz.views.palette import LEVELS, css
-
     return [css(cmap, round(step * (LEVELS - 1) / 8)) for step in range(9)]
