@@ -43,7 +43,7 @@ def test_overwritten_layer_is_exact_and_the_switch_shows_what_a_naive_hook_shows
 def test_layer_that_nothing_overwrites_has_no_switch(visitor: Visitor) -> None:
     visitor.open(**VIEW, layer="conv1")
     assert visitor.badges(0) == ["✓ exact"]
-    assert visitor.card(0).get_by_role("switch").count() == 0
+    expect(visitor.card(0).get_by_role("switch")).to_have_count(0)
 
 
 def test_module_that_runs_twice_has_a_choice_of_calls(visitor: Visitor) -> None:
@@ -51,7 +51,7 @@ def test_module_that_runs_twice_has_a_choice_of_calls(visitor: Visitor) -> None:
     first, second = moment_of_return("layer1.0.relu")
     visitor.open(**VIEW, layer="layer1.0.relu")
     assert visitor.mosaic(0) == expected.picture(first)
-    assert visitor.widget("call-0").get_by_role("radio").all_inner_texts() == ["call 1", "call 2"]
+    expect(visitor.widget("call-0").get_by_role("radio")).to_have_text(["call 1", "call 2"])
     visitor.press("call-0", "call 2")
     assert visitor.mosaic(0) == expected.picture(second) != expected.picture(first)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from playwright.sync_api import expect
 
 from tests.browser import expected, pictures
 from tests.browser.visitor import Visitor
@@ -34,7 +35,7 @@ def test_bad_files_get_one_sentence_and_clear_the_previous_result(looking: Visit
         (said[kind],) = looking.sentences()
         assert looking.titles() == []
         assert looking.predictions() == []
-        assert looking.page.locator(".hv-saw").count() == 0
+        expect(looking.page.locator(".hv-saw")).to_have_count(0)
     assert all(one.endswith((".", "?")) and "\n" not in one and "Traceback" not in one for one in said.values())
     assert len(set(said.values())) == len(BAD_FILES)
     assert "20000 × 20000" in said["bomb"]
@@ -50,7 +51,7 @@ def test_animated_gif_shows_its_first_frame_and_says_so(looking: Visitor) -> Non
     """C69: red, then blue; a still of the first, and a sentence."""
     looking.upload("moving.gif", pictures.animated_gif())
     assert set(map(tuple, expected.pixels(looking.input_picture()).reshape(-1, 3).tolist())) == {pictures.RED}
-    assert looking.page.get_by_text("2 frames").count() == 1
+    expect(looking.page.get_by_text("2 frames")).to_have_count(1)
 
 
 @pytest.mark.parametrize("name", ["IMG_0001.JPG", "photo.jpeg.png", "noextension"])
@@ -106,5 +107,5 @@ def test_file_larger_than_the_limit_is_refused_before_it_is_sent(looking: Visito
     huge.write_bytes(bytes(50 * 2**20 + 1))
     looking.widget("upload").locator("input[type=file]").set_input_files(huge)
     looking.idle()
-    assert looking.widget("upload").get_by_text("must be 50.0MB or smaller").count() == 1
+    expect(looking.widget("upload").get_by_text("must be 50.0MB or smaller")).to_have_count(1)
     assert looking.input_picture() == sample

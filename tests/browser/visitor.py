@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import base64
 import re
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, WebSocket, expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 SLOW = 90_000
 """Milliseconds that the first view may take on a busy machine: torch has to be imported."""
 
-# Still for a while, not just at rest: a click reaches the server and comes back in two steps.
-_IDLE = """() => {
+# Still for a while, not just at rest: React answers a click, and fetches the code of a new widget, a moment later.
+_STILL = """() => {
   const app = document.querySelector('[data-testid=stApp]');
-  const still = app && app.dataset.testScriptState === 'notRunning' && !document.querySelector('[data-stale=true]');
+  const still = app && app.dataset.testScriptState === 'notRunning'
+    && !document.querySelector('[data-stale=true], [data-testid=stSkeleton]');
   const now = performance.now();
   if (!still) { window.stillSince = null; return false; }
   window.stillSince ??= now;
@@ -24,6 +29,31 @@ _IDLE = """() => {
 }"""
 _BROKEN_PICTURES = """() => [...document.images].filter(one => one.offsetParent !== null && !one.naturalWidth)
   .map(one => one.alt + ' ' + one.src.slice(0, 80))"""
+
+
+class _Conversation:
+    """What browser and server said: runs of the script that were asked for, and whether the last has ended."""
+
+    def __init__(self, page: Page) -> None:
+        self.asked = 0
+        self.answered = True
+        page.on("websocket", self._listen)
+
+    def _listen(self, socket: WebSocket) -> None:
+        socket.on("framesent", self._sent)
+        socket.on("framereceived", self._received)
+
+    def _sent(self, frame: str | bytes) -> None:
+        if isinstance(frame, bytes) and BackMsg.FromString(frame).WhichOneof("type") == "rerun_script":
+            self.asked += 1
+            self.answered = False
+
+    def _received(self, frame: str | bytes) -> None:
+        if not isinstance(frame, bytes):
+            return
+        message = ForwardMsg.FromString(frame)
+        if message.WhichOneof("type") == "script_finished":
+            self.answered = message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
 
 
 class Visitor:
@@ -35,6 +65,8 @@ class Visitor:
         self.requests: list[str] = []
         self.console_errors: list[str] = []
         self._url = url
+        self._conversation = _Conversation(self.page)
+        self.page.set_default_timeout(SLOW)
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("pageerror", lambda error: self.console_errors.append(str(error)))
 
@@ -49,9 +81,21 @@ class Visitor:
         return self.idle()
 
     def idle(self) -> Visitor:
-        self.page.evaluate("window.stillSince = null")
-        self.page.wait_for_function(_IDLE, timeout=SLOW, polling=50)
+        """Wait until the server has answered all that was asked, and the page shows it."""
+        self._wait_until_still()
+        self._wait_for(lambda: self._conversation.answered)
+        self._wait_until_still()
         return self
+
+    def _wait_until_still(self) -> None:
+        self.page.evaluate("window.stillSince = null")
+        self.page.wait_for_function(_STILL, timeout=SLOW, polling=50)
+
+    def _wait_for(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + SLOW / 1000
+        while not condition():
+            assert time.monotonic() < deadline, "the server did not answer"
+            self.page.wait_for_timeout(50)
 
     @property
     def address(self) -> dict[str, list[str]]:
@@ -94,9 +138,11 @@ class Visitor:
         return self.idle()
 
     def upload(self, name: str, content: bytes) -> Visitor:
+        asked = self._conversation.asked
         with self.upload_arrives():
             self.give_file(name, content)
-        self.page.wait_for_timeout(700)  # the browser tells the script a moment after the server has the file
+        # The browser tells the script a moment after the server has the file.
+        self._wait_for(lambda: self._conversation.asked > asked)
         return self.idle()
 
     def upload_arrives(self) -> AbstractContextManager[object]:
