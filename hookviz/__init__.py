@@ -70,7 +70,18 @@ from hookviz.hooks import (
 )
 from hookviz.images import load_image
 from hookviz.layout import channel_maps
-from hookviz.models import Model, list_models, list_weights, load_model
+from hookviz.models import (
+    ClassMap,
+    Detections,
+    Flow,
+    Model,
+    Network,
+    draw,
+    list_models,
+    list_weights,
+    load_frames,
+    load_model,
+)
 from hookviz.samples import list_samples, load_sample
 from hookviz.statistics import RunningSummary, summarize
 from hookviz.types import ChannelMaps, ChannelStatistics, Histogram, LayerInfo, Prediction, Summary, TensorInfo
@@ -83,12 +94,15 @@ __all__ = [
     "ChannelMaps",
     "ChannelStatistics",
     "Clamp",
+    "ClassMap",
     "ClipReport",
     "ClippedGroup",
+    "Detections",
     "Distillation",
     "Edit",
     "Feature",
     "Firing",
+    "Flow",
     "FlowingClamp",
     "GradientClipping",
     "GradientError",
@@ -108,6 +122,7 @@ __all__ = [
     "LayoutError",
     "Model",
     "ModelError",
+    "Network",
     "NonfiniteReport",
     "NonfiniteSite",
     "NotRecordedError",
@@ -135,6 +150,7 @@ __all__ = [
     "clip_parameter_gradients",
     "debug",
     "distill",
+    "draw",
     "edit",
     "find_nonfinite",
     "gradient_flow",
@@ -145,6 +161,7 @@ __all__ = [
     "list_operations",
     "list_samples",
     "list_weights",
+    "load_frames",
     "load_image",
     "load_model",
     "load_sample",

@@ -6,6 +6,7 @@ from hookviz.models.catalogue import list_models, list_weights, load_model
 from hookviz.models.drawing import draw
 from hookviz.models.model import Model
 from hookviz.models.movie import load_frames
+from hookviz.models.own import Network
 from hookviz.models.recipe import Recipe
 from hookviz.models.results import ClassMap, Detections, Flow
 
@@ -14,6 +15,7 @@ __all__ = [
     "Detections",
     "Flow",
     "Model",
+    "Network",
     "Recipe",
     "draw",
     "list_models",

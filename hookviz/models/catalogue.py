@@ -13,12 +13,13 @@ from torch import nn
 
 from hookviz.class_names import numbered_class_names
 from hookviz.errors import ModelError, UnknownModelError
-from hookviz.models import efficientnet_lite, simple_cnn, timm_models, torchvision_models
+from hookviz.models import efficientnet_lite, own, simple_cnn, timm_models, torchvision_models
 from hookviz.models.architecture import Architecture, Description, OnProgress
 from hookviz.models.checkpoints import SUFFIXES, CheckpointReport, CheckpointWarning, load_checkpoint
 from hookviz.models.device import OnNote, choose_device, is_out_of_memory, out_of_memory_note, place, warn_note
 from hookviz.models.initialization import seeded_initialization, skipped_initialization
 from hookviz.models.model import UNTRAINED, Model
+from hookviz.models.own_task import OWN_TASK
 
 _BUNDLED = {efficientnet_lite.NAME: efficientnet_lite.architecture, simple_cnn.NAME: simple_cnn.architecture}
 
@@ -27,8 +28,8 @@ WeightsChoice: TypeAlias = Any
 
 
 def list_models() -> list[str]:
-    """Every model there is: the bundled ones, which need no download, then torchvision's, then ``timm/<name>``."""
-    return [*_BUNDLED, *torchvision_models.names(), *timm_models.names()]
+    """Every model there is: the bundled ones, which need no download, torchvision's, ``timm/<name>``, and one's own."""
+    return list(dict.fromkeys([*_BUNDLED, *torchvision_models.names(), *timm_models.names(), *own.names()]))
 
 
 def list_weights(name: str) -> tuple[str, ...]:
@@ -37,7 +38,7 @@ def list_weights(name: str) -> tuple[str, ...]:
     Raises:
         UnknownModelError: no model of that name.
     """
-    return _architecture(name).weights_names
+    return (own.AS_BUILT,) if _is_own(name) else _architecture(name).weights_names
 
 
 def load_model(  # noqa: PLR0913 - what is loaded, where to, and who is told
@@ -50,6 +51,9 @@ def load_model(  # noqa: PLR0913 - what is loaded, where to, and who is told
     on_note: OnNote = warn_note,
 ) -> Model:
     """A model ready to run: in eval mode, on ``device``, with its weights' own preprocessing and class names.
+
+    ``name`` is one of :func:`list_models`, or ``package.module:factory`` for a network of one's own: a function that
+    returns it, or a :class:`Network` with its ``prepare``, class names and example input. Its module is imported.
 
     ``weights`` is ``"default"`` (the first of :func:`list_weights`), another name from there, torchvision's enum
     member, a checkpoint for this network (the path of a .pth, .pt, .bin or .safetensors file, its bytes, or an open
@@ -67,11 +71,11 @@ def load_model(  # noqa: PLR0913 - what is loaded, where to, and who is told
         WeightsUnavailableError: the weights could not be downloaded or read.
         ModelError: no such weights or device, or a checkpoint that does not fit.
     """
-    architecture = _architecture(name)
+    architecture = None if _is_own(name) else _architecture(name)
     asked = choose_device(device)
-    wanted = torch.device("cpu") if architecture.int8 else asked
+    wanted = torch.device("cpu") if architecture and architecture.int8 else asked
     try:
-        built = _built(architecture, weights, on_progress)
+        built = _own_built(name, weights) if architecture is None else _built(architecture, weights, on_progress)
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
@@ -93,9 +97,17 @@ def load_model(  # noqa: PLR0913 - what is loaded, where to, and who is told
         device=placed,
         source=built.source,
         note=note,
-        purpose=architecture.task,
+        purpose=OWN_TASK if architecture is None else architecture.task,
         report=built.report,
     )
+
+
+def _is_own(name: str) -> bool:
+    """Whether a name means a network of one's own; an installed package cannot take the name of a shipped one."""
+    if name in own.asked_for():
+        return True
+    shipped = name in _BUNDLED or name in torchvision_models.names() or name in timm_models.names()
+    return not shipped and (name in own.names() or own.is_target(name))
 
 
 def _architecture(name: str) -> Architecture:
@@ -138,6 +150,20 @@ def _built(architecture: Architecture, weights: WeightsChoice, on_progress: OnPr
     return _Built(trained.build(on_progress), trained.name, trained.source, trained)
 
 
+def _own_built(name: str, weights: WeightsChoice) -> _Built:
+    checkpoint = None if weights is None else _checkpoint(weights)
+    if checkpoint is None and not (isinstance(weights, str) and weights.lower() in {"default", own.AS_BUILT}):
+        raise ModelError(f"{name} comes with the values that its factory gives it; ask for no weights, or for a file.")
+    network = own.build(name)
+    module = network.build(None)
+    if checkpoint is None:
+        return _Built(module, own.AS_BUILT, network.source, network)
+    with catch_warnings(action="ignore", category=CheckpointWarning):  # the note says it
+        report = load_checkpoint(module, checkpoint)
+    name_of_file = report.name or "own weights"
+    return _Built(module, name_of_file, f"{network.source}, values of {name_of_file}", network, report)
+
+
 def _checkpoint(weights: WeightsChoice) -> Any:
     """A path, bytes or an open file that the weights are to be read from; None where they are chosen by name."""
     if isinstance(weights, os.PathLike):
@@ -151,6 +177,8 @@ def _categories(built: _Built, class_names: Sequence[str] | None) -> tuple[str, 
     """The names of the classes: given, or those of the default weights where their number is right, or numbers."""
     default = built.described_by.categories
     count = len(default) if built.report is None else built.report.num_classes or len(default)
+    if not count and class_names is not None:
+        return tuple(class_names)  # how many classes a network of one's own has, it says when it runs
     if class_names is None:
         return default if count == len(default) else numbered_class_names(count)
     if len(class_names) != count:
