@@ -7,24 +7,14 @@ from dataclasses import dataclass
 import streamlit as st
 from torch import Tensor
 
-from hookviz.channels import channel_order, channel_statistics
 from hookviz.hooks import Call, Overwrite
 from hookviz.hooks.structure import leaves
-from hookviz.layout import arrange, channel_maps
-from hookviz.statistics import summarize
-from hookviz.types import LayerInfo, Layout
+from hookviz.layer_picture import PER_PAGE, Shown, arranged, draw_figure, known_layout
+from hookviz.types import LayerInfo
 from hookviz.ui import state
 from hookviz.ui.downloads import show_downloads
 from hookviz.ui.layer_picker import kind, size
-from hookviz.ui.layer_views import (
-    PER_PAGE,
-    Shown,
-    export_figure,
-    show_figure,
-    show_histogram,
-    show_mosaic,
-    show_numbers,
-)
+from hookviz.ui.layer_views import show_figure, show_histogram, show_mosaic, show_numbers
 from hookviz.ui.layout_choice import choose_layout
 from hookviz.ui.resources import LayerCapture
 from hookviz.ui.sentences import one_sentence
@@ -134,8 +124,8 @@ def _show_body(card: Card, call: Call, path: str, tensor: Tensor) -> None:
         )
         pages_place, layout_place = st.container(width="content"), st.container(width="content")
     with layout_place:
-        layout = choose_layout(card.position, card.view, tensor, _known_layout(card.info, call, path))
-    shown = _arranged(tensor, layout)
+        layout = choose_layout(card.position, card.view, tensor, known_layout(card.info, call, path))
+    shown = arranged(tensor, layout, state.chosen_order(), state.display())
     with pages_place:
         page = _choose_page(card, call, shown)
     if kind == _FIGURE:
@@ -151,21 +141,7 @@ def _show_body(card: Card, call: Call, path: str, tensor: Tensor) -> None:
     with numbers:
         show_numbers(card.info, shown)
     key = f"{card.position}-{card.view}-{call.index}"
-    show_downloads(key, card.info, shown, lambda: export_figure(card.info, shown, page))
-
-
-def _known_layout(info: LayerInfo, call: Call, path: str) -> Layout | None:
-    """What is known of the call's first tensor; nothing is of the others."""
-    is_first = call.output_info[0].path == path
-    return info.layouts[call.index] if is_first and call.index < len(info.layouts) else None
-
-
-def _arranged(tensor: Tensor, layout: Layout) -> Shown:
-    maps = channel_maps(tensor, layout.name, layout.grid)
-    statistics = channel_statistics(arrange(tensor, layout.name, layout.grid).values)
-    by = state.chosen_order()
-    order = None if by == "index" else channel_order(statistics, by)
-    return Shown(tensor, maps, summarize(tensor), statistics, order, state.display())
+    show_downloads(key, card.info, shown, lambda: draw_figure(card.info, shown, page))
 
 
 def _choose_page(card: Card, call: Call, shown: Shown) -> int:

@@ -2,73 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
-import numpy.typing as npt
 import streamlit as st
-from matplotlib.figure import Figure
-from torch import Tensor
 
-from hookviz.channels import dead_channels_apply
-from hookviz.types import ChannelMaps, ChannelStatistics, LayerInfo, Summary
-from hookviz.ui import state
+from hookviz.describe import constant_channels, dead_channels
+from hookviz.layer_picture import Shown, draw_figure, draw_mosaic
+from hookviz.types import ChannelStatistics, LayerInfo, Summary
 from hookviz.ui.channel_mosaic import mosaic_markup
-from hookviz.ui.layer_picker import size
 from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.sentences import sentence
 from hookviz.ui.style import escaped, show, theme_name
-from hookviz.views import channel_grid_figure, figure_bytes, histogram_figure, mosaic_picture, number
-
-PER_PAGE = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """One tensor of one call as the card shows it; ``order`` is None for channels in the order of their numbers.
-
-    It has all that drawing it needs: downloads draw it later, where there is no session to ask.
-    """
-
-    tensor: Tensor
-    maps: ChannelMaps
-    summary: Summary
-    statistics: ChannelStatistics
-    order: npt.NDArray[np.int64] | None
-    display: state.Display
+from hookviz.views import figure_bytes, histogram_figure, number
 
 
 def show_mosaic(info: LayerInfo, shown: Shown, page: int) -> None:
     """A page of channels, a pixel for each value."""
-    picture = mosaic_picture(shown.maps, order=shown.order, page=page, per_page=PER_PAGE, **shown.display)
-    show(mosaic_markup(picture, shown.statistics, info.name or "the whole network"))
+    show(mosaic_markup(draw_mosaic(shown, page), shown.statistics, info.name or "the whole network"))
     _show_note(shown)
 
 
 def show_figure(info: LayerInfo, shown: Shown, page: int) -> None:
     """The same page as a matplotlib figure with numbered channels and a colour bar."""
-    png = figure_bytes(_figure(info, shown, page, theme_name()), "png", dpi=150)
+    png = figure_bytes(draw_figure(info, shown, page, theme=theme_name()), "png", dpi=150)
     alt = f"Channels of {info.name or 'the whole network'} with numbers, ranges and a colour bar"
     show(f'<div class="hv-figure"><img src="{data_url(png)}" alt="{escaped(alt)}"></div>')
     _show_note(shown)
-
-
-def export_figure(info: LayerInfo, shown: Shown, page: int) -> Figure:
-    """The figure on white, for paper."""
-    return _figure(info, shown, page, "light")
-
-
-def _figure(info: LayerInfo, shown: Shown, page: int, theme: Literal["light", "dark"]) -> Figure:
-    return channel_grid_figure(
-        shown.maps,
-        order=shown.order,
-        page=page,
-        per_page=PER_PAGE,
-        title=f"{info.name or '(whole network)'}  {info.class_name}  {size(shown.maps.shape)}",
-        theme=theme,
-        **shown.display,
-    )
 
 
 def _show_note(shown: Shown) -> None:
@@ -107,11 +64,10 @@ def _moments(summary: Summary) -> dict[str, str]:
 def _channel_counts(info: LayerInfo, statistics: ChannelStatistics) -> dict[str, str]:
     rows = {}
     channels = len(statistics.mean)
-    constant = int(np.count_nonzero(statistics.min == statistics.max))
-    if constant and statistics.count > 1:
+    constant, silent = constant_channels(statistics), dead_channels(statistics, info.class_name)
+    if constant:
         rows["constant channels"] = f"{constant} of {channels}"
-    if dead_channels_apply(info.class_name) and statistics.count > 1:
-        silent = int(np.count_nonzero(statistics.zeros == statistics.count))
+    if silent is not None:
         rows["channels all zero here"] = f"{silent} of {channels}"
     return rows
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from hookviz.ui.downloads import raw_arrays
+from hookviz.raw_arrays import raw_arrays
 from hookviz.views import npz_bytes
 
 
