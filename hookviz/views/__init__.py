@@ -1,6 +1,6 @@
 from hookviz.views.channel_grid import channel_grid_figure
 from hookviz.views.drawing import LegendEntry
-from hookviz.views.export import figure_bytes, npz_bytes, statistics_csv
+from hookviz.views.export import figure_bytes, npz_bytes, pdf_bytes, statistics_csv
 from hookviz.views.gradient_flow import gradient_flow_figure
 from hookviz.views.histogram import histogram_figure
 from hookviz.views.labels import number, value_range
@@ -28,6 +28,7 @@ __all__ = [
     "number",
     "overlay",
     "page_count",
+    "pdf_bytes",
     "png_bytes",
     "rgb_pixels",
     "statistics_csv",

@@ -11,6 +11,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from matplotlib.backends.backend_pdf import PdfPages
 
 from hookviz.errors import ViewError
 
@@ -74,6 +75,28 @@ def figure_bytes(figure: Figure, format: FigureFormat = "png", *, dpi: float | N
             **_SPEED.get(format, {}),
         )
     return _with_numbered_ids(stream.getvalue()) if format == "svg" else stream.getvalue()
+
+
+def pdf_bytes(figures: Iterable[Figure]) -> bytes:
+    """Figures as one PDF, a page for each, taken one after the other; of one figure the file of :func:`figure_bytes`.
+
+    Raises:
+        ViewError: No figure at all.
+    """
+    stream, number = io.BytesIO(), 0
+    with PdfPages(stream, metadata={_DATE["pdf"]: None}) as pages:
+        for number, figure in enumerate(figures, 1):  # noqa: B007 - how many there were counts afterwards
+            with _drawing:
+                figure.savefig(
+                    pages,
+                    format="pdf",
+                    dpi=figure.dpi,
+                    facecolor=figure.get_facecolor(),
+                    transparent=False,
+                )
+    if not number:
+        raise ViewError("a PDF needs at least one figure")
+    return stream.getvalue()
 
 
 def npz_bytes(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 
 from hookviz.errors import ViewError
 from hookviz.types import ChannelStatistics
-from hookviz.views import channel_grid_figure, figure_bytes, npz_bytes, statistics_csv
+from hookviz.views import channel_grid_figure, figure_bytes, npz_bytes, pdf_bytes, statistics_csv
 from hookviz.views.export import FigureFormat
 from tests.views.decoding import rgb
 from tests.views.summaries import summary_of
@@ -49,6 +49,22 @@ def test_figures_leave_matplotlibs_settings_alone() -> None:
 def test_an_unknown_format_is_refused_by_name() -> None:
     with pytest.raises(ViewError, match="no figure format 'gif'; choose one of png, svg, pdf"):
         figure_bytes(channel_grid_figure(np.zeros((1, 4, 4))), "gif")  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_one_figure_is_the_same_pdf_in_both_ways() -> None:
+    maps = np.random.default_rng(0).normal(size=(3, 5, 5))
+    one, other = (channel_grid_figure(maps, title="conv1") for _ in range(2))
+    assert pdf_bytes([one]) == figure_bytes(other, "pdf")
+
+
+def test_several_figures_are_the_pages_of_one_pdf() -> None:
+    figures = (channel_grid_figure(np.full((1, 4, 4), value)) for value in (1.0, 2.0, 3.0))
+    assert len(re.findall(rb"/Type /Page\b", pdf_bytes(figures))) == 3
+
+
+def test_a_pdf_without_figures_is_refused() -> None:
+    with pytest.raises(ViewError, match="at least one figure"):
+        pdf_bytes([])
 
 
 def test_arrays_come_back_from_npz_bit_by_bit_under_any_name() -> None:
