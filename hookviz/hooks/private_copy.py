@@ -48,6 +48,7 @@ def private_copy(module: nn.Module, *, tensor: Callable[[Tensor], Tensor] | None
         copied: nn.Module = copy.deepcopy(module, memo)
         for one in tree:
             _bring_own_hooks(one, memo, {id(other) for other in tree})
+            _share_packed_weights(one, memo)
     except Exception as error:
         raise HookvizError(
             f"this {type(module).__name__} holds something that cannot be copied ({type(error).__name__}: {error}); "
@@ -94,6 +95,17 @@ def _bring_own_hooks(module: nn.Module, memo: dict[int, Any], tree: set[int]) ->
     for attribute in _HOOK_OPTIONS:
         options: dict[int, bool] = getattr(module, attribute)
         memo[id(options)].update((number, on) for number, on in options.items() if number in brought)
+
+
+def _share_packed_weights(module: nn.Module, memo: dict[int, Any]) -> None:
+    """Give the copy the very weights of an int8 layer.
+
+    Copying packs them anew, for the kernels of ``torch.backends.quantized.engine`` as it is now, which may round
+    otherwise than those the network was made for.
+    """
+    for name, value in module.__dict__.items():
+        if isinstance(value, torch.ScriptObject):
+            memo[id(module)].__dict__[name] = value
 
 
 def _is_part_of_model(hook: Any, tree: set[int]) -> bool:
