@@ -1,0 +1,48 @@
+"""Which 300 of timm's architectures stand for all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import timm
+import torch
+
+CHOSEN = Path(__file__).with_name("timm_choice.txt").read_text().split()
+"""What ``choose(count_parameters())`` gives; building every network takes minutes, so it is written down."""
+
+MANY = 300
+OF_EACH_FAMILY = 2
+MOST_PARAMETERS = 30_000_000
+
+
+def choose(parameters: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Of every family the two networks of fewest parameters; then others up to 300, evenly spaced in order of names.
+
+    The others have at most 30 million parameters. A family is one of timm's modules.
+    """
+    smallest = [
+        name
+        for family in parameters.values()
+        for name in sorted(family, key=lambda one: (family[one], one))[:OF_EACH_FAMILY]
+    ]
+    others = sorted(
+        name
+        for family in parameters.values()
+        for name, count in family.items()
+        if count <= MOST_PARAMETERS and name not in smallest
+    )
+    missing = MANY - len(smallest)
+    return sorted(smallest + [others[index * len(others) // missing] for index in range(missing)])
+
+
+def count_parameters() -> dict[str, dict[str, int]]:
+    """The parameters of every network that timm lists, by family; on the meta device, where they take no memory."""
+    counted: dict[str, dict[str, int]] = defaultdict(dict)
+    for family in timm.list_modules():
+        for name in timm.list_models(module=family):
+            with torch.device("meta"):
+                network = timm.create_model(name)
+            counted[family][name] = sum(one.numel() for one in network.parameters())
+    return dict(counted)
