@@ -41,6 +41,15 @@ def list_weights(name: str) -> tuple[str, ...]:
     return (own.AS_BUILT,) if _is_own(name) else _architecture(name).weights_names
 
 
+def model_task(name: str) -> str:
+    """What a model is for, as :attr:`Model.task` says it, without loading it.
+
+    Raises:
+        UnknownModelError: no model of that name.
+    """
+    return OWN_TASK.name if _is_own(name) else _architecture(name).task.name
+
+
 def load_model(  # noqa: PLR0913 - what is loaded, where to, and who is told
     name: str,
     weights: WeightsChoice = "default",

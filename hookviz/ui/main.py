@@ -8,6 +8,7 @@ from torch import Tensor
 
 from hookviz.errors import ModelError, WeightsUnavailableError
 from hookviz.models import Model
+from hookviz.models.catalogue import model_task
 from hookviz.models.model import UNTRAINED
 from hookviz.ui import resources, state
 from hookviz.ui.layer_card import Card, show_layer
@@ -28,9 +29,9 @@ from hookviz.ui.style import apply_style, escaped, show
 
 def run() -> None:
     """Show the page."""
-    state.begin()
     apply_style()
     with one_sentence():
+        state.begin()
         with st.sidebar:
             show_brand()
             name, weights = choose_model()
@@ -41,7 +42,7 @@ def run() -> None:
             device_place = st.container(key="device")
         notes_place = st.container()
         with image_place:
-            image = choose_image()
+            image = choose_image(model_task(name))
         chosen = resources.ChosenModel(name, weights, device, own_weights, class_names)
         model = _load(chosen)
         if model is None:
@@ -54,7 +55,7 @@ def run() -> None:
 
 def _show_notes() -> None:
     for note in state.notes():
-        st.warning(note, icon=":material/link_off:")
+        st.warning(sentence(note), icon=":material/link_off:")
 
 
 def _load(chosen: resources.ChosenModel) -> Model | None:
@@ -85,10 +86,11 @@ def _load(chosen: resources.ChosenModel) -> Model | None:
 
 def _show_network(model_key: str, model: Model, image: ChosenImage, device_place: DeltaGenerator) -> None:
     key = (model_key, image.key)
-    batch = resources.get_batch(key, model, image.reading.image)
+    seen = resources.get_image(image.key, model.task in resources.MOVING, image.content, image.second)
+    batch = resources.get_batch(key, model, seen)
     saw, said = st.columns([1, 2.4], gap="large")
     with saw:
-        show_input(model, image, batch)
+        show_input(model, image.title, seen, batch)
     with said:
         _show_result(key, model, batch)
     layers = resources.get_layers((key[0], tuple(batch.shape)), model, batch)

@@ -14,10 +14,11 @@ from torch import Tensor
 
 from hookviz.models import Model
 from hookviz.models.drawing import CERTAIN, draw
+from hookviz.models.own_recipe import OwnRecipe
 from hookviz.models.results import ClassMap, Detections, Flow
 from hookviz.types import Prediction
+from hookviz.ui.resources import SeenImage
 from hookviz.ui.sentences import sentence
-from hookviz.ui.sidebar import ChosenImage
 from hookviz.ui.style import badge, escaped, show
 from hookviz.views import png_bytes, rgb_pixels
 
@@ -27,25 +28,31 @@ def data_url(content: bytes, mime: str = "image/png") -> str:
     return f"data:{mime};base64,{base64.b64encode(content).decode()}"
 
 
-def input_pixels(model: Model, batch: Tensor) -> npt.NDArray[np.uint8]:
-    """What went into the network, turned back into (H, W, 3) pixels: of several frames the first."""
+def input_pixels(model: Model, batch: Tensor) -> npt.NDArray[np.uint8] | None:
+    """What went into the network, turned back into (H, W, 3) pixels: of several frames the first; None: no picture."""
+    if isinstance(model.recipe, OwnRecipe):
+        return model.recipe.pixels(batch)
     frame = batch[0] if batch.ndim == 4 else batch[0, :, 0]
     mean, std = model.normalization
     return rgb_pixels(frame.cpu().numpy(), mean, std)
 
 
-def show_input(model: Model, image: ChosenImage, batch: Tensor) -> None:
+def show_input(model: Model, title: str, seen: SeenImage, batch: Tensor) -> None:
     """The pixels that the network saw, and what was done to get them."""
     pixels = input_pixels(model, batch)
-    height, width = pixels.shape[:2]
-    title = f"{image.title}, as the network saw it"
-    whole = image.reading.image
-    show(
-        f'<figure class="hv-saw" style="margin:0"><img src="{data_url(png_bytes(pixels))}" alt="{escaped(title)}">'
-        f'<figcaption class="hv-quiet" style="margin-top:.5rem">What the network saw: {width} × {height},<br>'
-        f"from {escaped(image.title)}, {whole.width} × {whole.height}</figcaption></figure>"
-    )
-    for note in (*image.reading.notes, model.input_note(whole)):
+    whole = seen.reading.image
+    if pixels is None:
+        shape = " × ".join(map(str, batch.shape))
+        show(f'<p class="hv-quiet">What went in: a tensor of {shape}, which is no picture</p>')
+    else:
+        height, width = pixels.shape[:2]
+        alt = f"{title}, as the network saw it"
+        show(
+            f'<figure class="hv-saw" style="margin:0"><img src="{data_url(png_bytes(pixels))}" alt="{escaped(alt)}">'
+            f'<figcaption class="hv-quiet" style="margin-top:.5rem">What the network saw: {width} × {height},<br>'
+            f"from {escaped(title)}, {whole.width} × {whole.height}</figcaption></figure>"
+        )
+    for note in (*seen.reading.notes, model.input_note(seen.pictures)):
         if note:
             st.caption(sentence(note))
 
@@ -59,13 +66,20 @@ def show_result(model: Model, result: Any, batch: Tensor) -> None:
         if isinstance(result, tuple):
             show(_bars(result))
         else:
-            drawn = np.asarray(draw(Image.fromarray(input_pixels(model, batch)), result))
-            alt = f"The picture with the network's {model.task} drawn into it"
-            show(f'<div class="hv-drawn"><img src="{data_url(png_bytes(drawn))}" alt="{escaped(alt)}"></div>')
-            st.caption(_in_words(result))
+            _show_drawn(model, result, batch)
+            st.caption(sentence(_in_words(result)))
         show(f'<div class="hv-quiet" style="margin-top:.6rem">{escaped(model.source)}</div>')
         if model.report is not None:
-            st.caption(model.report.verdict)
+            st.caption(sentence(model.report.verdict))
+
+
+def _show_drawn(model: Model, result: Detections | ClassMap | Flow, batch: Tensor) -> None:
+    pixels = input_pixels(model, batch)
+    if pixels is None:
+        return
+    drawn = np.asarray(draw(Image.fromarray(pixels), result))
+    alt = f"The picture with the network's {model.task} drawn into it"
+    show(f'<div class="hv-drawn"><img src="{data_url(png_bytes(drawn))}" alt="{escaped(alt)}"></div>')
 
 
 def _bars(predictions: Sequence[Prediction]) -> str:

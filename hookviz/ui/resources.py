@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar
 
 import streamlit as st
 import torch
-from PIL import Image
 from torch import Tensor
 
 from hookviz.class_names import read_class_names
@@ -21,9 +20,13 @@ from hookviz.hooks.structure import leaves
 from hookviz.images import read_image
 from hookviz.images.reading import ImageReading
 from hookviz.look import look
-from hookviz.models import Model, list_weights, load_model
+from hookviz.models import Model, list_weights, load_frames, load_model
 from hookviz.models.model import UNTRAINED
+from hookviz.models.preparation import Pictures
 from hookviz.types import LayerInfo
+
+MOVING = ("video", "optical flow")
+"""The tasks of networks that take several frames."""
 
 MODELS_KEPT = 3
 BYTES_KEPT = 512 * 2**20
@@ -102,6 +105,14 @@ class LayerCapture:
         return sum(tensor.nbytes for tensor in kept) + sum(one.naive.nbytes for one in self.overwrites)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenImage:
+    """A file that was read: the picture, or the first frame, and all pictures that the network takes."""
+
+    reading: ImageReading
+    pictures: Pictures
+
+
 @st.cache_resource(show_spinner=False)
 def models() -> Shelf[Model]:
     """The models in memory: at most ``MODELS_KEPT`` of them, shared by all sessions."""
@@ -157,21 +168,25 @@ def digest(content: bytes) -> str:
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def get_image(key: str, _content: bytes) -> ImageReading:  # noqa: ARG001
-    """The upright image in some bytes, decoded once; ``key`` is their digest."""
-    return read_image(_content)
+def get_image(key: str, moving: bool, _content: bytes, _second: bytes | None) -> SeenImage:  # noqa: ARG001
+    """The upright image in some bytes, decoded once; of one that moves, all frames. ``key`` is the bytes' digest."""
+    if not moving:
+        reading = read_image(_content)
+        return SeenImage(reading, reading.image)
+    frames = load_frames(_content) if _second is None else [read_image(_content).image, read_image(_second).image]
+    return SeenImage(ImageReading(frames[0], "", frames[0].size, frames[0].mode), tuple(frames))
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def get_batch(key: tuple[str, str], _model: Model, _image: Image.Image) -> Tensor:  # noqa: ARG001
+def get_batch(key: tuple[str, str], _model: Model, _image: SeenImage) -> Tensor:  # noqa: ARG001
     """The network's input for an image; ``key`` is the model's and the image's."""
-    return _model.prepare(_image)
+    return _model.prepare(_image.pictures)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def get_result(key: tuple[str, str], _model: Model, _batch: Tensor) -> Any:  # noqa: ARG001
     """What the network says: of a classifier the five most probable classes."""
-    return _model.predict(_batch, k=min(5, max(1, len(_model.categories))))
+    return _model.predict(_batch, k=5)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ import streamlit as st
 from hookviz.errors import HookvizError
 
 _log = logging.getLogger("hookviz")
+_OPTIONS_AND_MARKS = re.compile(r"--[\w-]*|[!-/:-@\[-`{-~]")
 
 
 @contextmanager
@@ -32,9 +34,17 @@ def one_sentence() -> Iterator[None]:
 
 
 def sentence(text: str) -> str:
-    """A message with a capital in front and a full stop at the end."""
+    """A message with a capital in front and a full stop at the end, to be read as it is and not as Markdown.
+
+    Options such as ``--model`` become code, where Streamlit leaves their two hyphens alone.
+    """
     text = text.strip()
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    text = text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    return _OPTIONS_AND_MARKS.sub(_literal, text)
+
+
+def _literal(match: re.Match[str]) -> str:
+    return f"`{match[0]}`" if match[0].startswith("--") else f"\\{match[0]}"
 
 
 def _show(text: str) -> None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from hookviz.images.reading import ImageReading
 from hookviz.models import list_weights
 from hookviz.models.device import available_devices
 from hookviz.models.model import UNTRAINED
 from hookviz.samples import list_samples, sample_bytes
 from hookviz.ui import resources, state
+from hookviz.ui.resources import MOVING
 from hookviz.ui.style import show
 
 _SCALES = {"channel": "Channel", "shared": "Shared", "symmetric": "Symmetric"}
@@ -26,11 +26,16 @@ _ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class ChosenImage:
-    """The image to show: its pixels, what it is called, and what its bytes are known by."""
+    """The file to show, what it is called, and where the network compares two frames, the file with the second."""
 
-    reading: ImageReading
+    content: bytes
     title: str
-    key: str
+    second: bytes | None = None
+
+    @property
+    def key(self) -> str:
+        """What the bytes are known by."""
+        return " ".join(resources.digest(content) for content in (self.content, self.second) if content is not None)
 
 
 def show_brand() -> None:
@@ -51,19 +56,19 @@ def _weights_title(name: str) -> str:
     return "untrained (seeded)" if name == UNTRAINED else name
 
 
-def choose_image() -> ChosenImage:
-    """The image: an upload, a photo, or a sample, whichever was chosen last.
-
-    Raises:
-        ImageError: the file is no image.
-    """
+def choose_image(task: str) -> ChosenImage:
+    """The image for a network's task: an upload, a photo, or a sample, whichever was chosen last."""
     upload = st.file_uploader(
-        "Image",
+        "Image" if task not in MOVING else "Image or film",
         key=state.UPLOAD,
         on_change=state.use_image_from,
         args=(state.UPLOAD,),
-        help="JPEG, PNG, WebP, AVIF, TIFF, GIF, BMP and others, decided by content. It stays on this server's memory.",
+        help=(
+            "JPEG, PNG, WebP, AVIF, TIFF, GIF, BMP and others, decided by content. It stays in this server's memory."
+            + (" Of an animated GIF, WebP or PNG, or a short film, every frame counts." if task in MOVING else "")
+        ),
     )
+    second = _choose_second() if task == "optical flow" else None
     titles = {sample.name: sample.title for sample in list_samples()}
     st.pills(
         "or a sample",
@@ -84,16 +89,22 @@ def choose_image() -> ChosenImage:
         )
     match state.image_source():
         case state.UPLOAD if upload is not None:
-            return _read(upload.getvalue(), upload.name)
+            return ChosenImage(upload.getvalue(), upload.name, second)
         case state.CAMERA if photo is not None:
-            return _read(photo.getvalue(), "photo")
+            return ChosenImage(photo.getvalue(), "photo", second)
         case _:
-            return _read(sample_bytes(state.chosen(state.SAMPLE)), titles[state.chosen(state.SAMPLE)])
+            sample = state.chosen(state.SAMPLE)
+            return ChosenImage(sample_bytes(sample), titles[sample], second)
 
 
-def _read(content: bytes, title: str) -> ChosenImage:
-    key = resources.digest(content)
-    return ChosenImage(resources.get_image(key, content), title, key)
+def _choose_second() -> bytes | None:
+    file = st.file_uploader(
+        "Second frame",
+        key="second frame",
+        on_change=state.changed,
+        help="The network says where each pixel of the first went in the second. Both have the same size.",
+    )
+    return None if file is None else file.getvalue()
 
 
 def choose_display() -> None:

@@ -8,20 +8,21 @@ from typing import TypedDict, get_args
 
 import streamlit as st
 
-from hookviz.models import list_models
+from hookviz.models import list_models, own
 from hookviz.samples import list_samples
 from hookviz.types import ChannelOrder, Scale
+from hookviz.ui.start_options import start_options
 from hookviz.views import COLORMAPS
 
 MODEL, WEIGHTS, SAMPLE, UPLOAD, CAMERA = "model", "weights", "sample", "upload", "camera"
-LAYERS, SORT, SCALE, CMAP, ROBUST = "layers", "sort", "scale", "cmap", "robust"
+LAYERS, TREE, SORT, SCALE, CMAP, ROBUST = "layers", "layer-tree", "sort", "scale", "cmap", "robust"
 
 _NOTES = "address notes"
 _SOURCE = "image source"
 _ASKED_LAYERS = "layers asked for in the address"
 _LAYERS_KEPT = "layers chosen last"
 _LAYERS_OF = "model that the chosen layers belong to"
-_TABLE = "times the layers were chosen outside the table"
+_TREE_TURN = "number of the choice in the tree that was heard last"
 
 DEFAULT_WEIGHTS = "default"
 
@@ -32,6 +33,13 @@ class Display(TypedDict):
     scale: Scale
     robust: bool
     cmap: str
+
+
+class TreeChoice(TypedDict):
+    """What the tree of layers sends: all that is marked, in the order of marking, and how many choices it took."""
+
+    layers: list[str]
+    turn: int
 
 
 _LONGEST = 200
@@ -55,12 +63,18 @@ def begin() -> None:
 @cache
 def _options() -> dict[str, list[str]]:
     return {
-        MODEL: list_models(),
+        MODEL: _model_names(),
         SAMPLE: [sample.name for sample in list_samples()],
         SORT: list(get_args(ChannelOrder)),
         SCALE: list(get_args(Scale)),
         CMAP: list(COLORMAPS),
     }
+
+
+def _model_names() -> list[str]:
+    """All models; what the page was started with comes first."""
+    own.offer(start_options().models)
+    return list(dict.fromkeys([*own.asked_for(), *list_models()]))
 
 
 def options(key: str) -> list[str]:
@@ -146,41 +160,30 @@ def settle_layers(model: str, names: Sequence[str], first_choice: Sequence[str])
     kept = [name for name in asked if name in known]
     if not kept and st.session_state.get(_LAYERS_OF) != model:
         kept = list(first_choice)
-    if st.session_state.get(LAYERS) != kept:
-        st.session_state[LAYERS] = kept
-        _renew_table()
+    # Always: another image's sizes change the titles of the options, and by these Streamlit knows what was chosen.
+    st.session_state[LAYERS] = kept
     st.session_state[_LAYERS_KEPT] = kept
     st.session_state[_LAYERS_OF] = model
 
 
-def layers_chosen() -> None:
-    """The layers were chosen outside the table, which is to show the new choice."""
-    changed()
-    _renew_table()
-
-
-def _renew_table() -> None:
-    st.session_state[_TABLE] = st.session_state.get(_TABLE, 0) + 1
-
-
 def choose_layers(names: Sequence[str]) -> None:
     """Choose layers from a button."""
-    st.session_state[LAYERS] = list(names)
-    layers_chosen()
-
-
-def table_key(filter_text: str) -> str:
-    """The key of the layer table: a new table for each filter, and whenever the choice changed elsewhere."""
-    return f"layer-table-{st.session_state.get(_TABLE, 0)}-{filter_text}"
-
-
-def take_rows(key: str, listed: Sequence[str]) -> None:
-    """Choose the layers of the rows selected in the table, keeping chosen ones that it does not list."""
     changed()
-    rows = st.session_state[key].selection.rows
-    selected = {listed[row] for row in rows}
-    kept = [name for name in st.session_state[LAYERS] if name not in listed or name in selected]
-    st.session_state[LAYERS] = kept + [name for name in listed if name in selected and name not in kept]
+    st.session_state[LAYERS] = list(names)
+
+
+def take_choice() -> None:
+    """Choose the layers that are marked in the tree."""
+    changed()
+    choice: TreeChoice = st.session_state[TREE].choice
+    st.session_state[LAYERS] = list(choice["layers"])
+    st.session_state[_TREE_TURN] = choice["turn"]
+
+
+def tree_turn() -> int:
+    """Which choice in the tree was heard last: the tree shows later ones before they are."""
+    turn: int = st.session_state.get(_TREE_TURN, 0)
+    return turn
 
 
 def chosen(key: str) -> str:

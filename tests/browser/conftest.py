@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
@@ -21,7 +23,8 @@ _FLAGS = (
     "--disable-sync",
 )
 
-NewVisitor = Callable[[], Visitor]
+NewVisitor = Callable[..., Visitor]
+NewServer = Callable[..., Server]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,13 +55,20 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture
+def new_server(chromium: Browser, tmp_path: Path) -> Iterator[NewServer]:
+    """Starts servers with words of their own behind ``--``."""
+    with ExitStack() as servers:
+        yield lambda *words: servers.enter_context(started(tmp_path, *words))
+
+
+@pytest.fixture
 def new_visitor(chromium: Browser, server: Server) -> Iterator[NewVisitor]:
     """Makes visitors, each in a browser of their own; at the end none of them may have met an error in the page."""
     visitors: list[Visitor] = []
 
-    def make() -> Visitor:
+    def make(other: Server | None = None) -> Visitor:
         context = chromium.new_context(viewport={"width": 1440, "height": 1000}, accept_downloads=True)
-        visitors.append(Visitor(context, server.url))
+        visitors.append(Visitor(context, (other or server).url))
         return visitors[-1]
 
     yield make

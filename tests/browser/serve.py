@@ -58,7 +58,7 @@ def end_with(parent: int) -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
-    page_port, probe_port = sys.argv[1:3]
+    page_port, probe_port, *words = sys.argv[1:]
     threading.Thread(target=HTTPServer(("127.0.0.1", int(probe_port)), Probe).serve_forever, daemon=True).start()
-    sys.argv = ["streamlit", "run", "app.py", "--server.port", page_port, "--server.headless", "true"]
+    sys.argv = ["streamlit", "run", "app.py", "--server.port", page_port, "--server.headless", "true", "--", *words]
     cli.main()

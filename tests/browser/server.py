@@ -44,8 +44,11 @@ class Server:
 
 
 @contextmanager
-def started(folder: Path) -> Iterator[Server]:
-    """A server whose every request to the network meets a proxy that notes and refuses it."""
+def started(folder: Path, *words: str) -> Iterator[Server]:
+    """A server whose every request to the network meets a proxy that notes and refuses it.
+
+    ``words`` are for the page: what follows ``--`` on the command line.
+    """
     with refusing_proxy() as (proxy_port, asked_for):
         page_port, probe_port = free_port(), free_port()
         log_path = folder / "server.log"
@@ -58,7 +61,7 @@ def started(folder: Path) -> Iterator[Server]:
         )
         with log_path.open("w") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "tests.browser.serve", str(page_port), str(probe_port)],
+                [sys.executable, "-m", "tests.browser.serve", str(page_port), str(probe_port), *words],
                 cwd=ROOT,
                 env=_environment(folder, f"http://127.0.0.1:{proxy_port}"),
                 stdout=log,

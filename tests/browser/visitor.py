@@ -137,10 +137,11 @@ class Visitor:
         self.widget(key).locator("label").first.click()
         return self.idle()
 
-    def upload(self, name: str, content: bytes) -> Visitor:
+    def upload(self, name: str, content: bytes, *, to: str = "upload") -> Visitor:
+        """Give a file to the uploader with this key."""
         asked = self._conversation.asked
         with self.upload_arrives():
-            self.give_file(name, content)
+            self.give_file(name, content, to=to)
         # The browser tells the script a moment after the server has the file.
         self._wait_for(lambda: self._conversation.asked > asked)
         return self.idle()
@@ -149,8 +150,8 @@ class Visitor:
         """Ends when the server has the file that is given inside the block."""
         return self.page.expect_response(lambda one: "upload_file" in one.url and one.request.method == "PUT")
 
-    def give_file(self, name: str, content: bytes) -> None:
-        self.widget("upload").locator("input[type=file]").set_input_files(
+    def give_file(self, name: str, content: bytes, *, to: str = "upload") -> None:
+        self.widget(to).locator("input[type=file]").set_input_files(
             {"name": name, "mimeType": "application/octet-stream", "buffer": content}
         )
 

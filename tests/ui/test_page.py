@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,7 @@ def resident() -> int:
 
 
 def sentences(app: AppTest) -> list[str]:
-    return [one.value for one in (*app.error, *app.warning)]
+    return [re.sub(r"\\(.)", r"\1", one.value) for one in (*app.error, *app.warning)]
 
 
 def address(app: AppTest) -> dict[str, list[str]]:

@@ -1,0 +1,58 @@
+"""What whoever starts the page asks for behind ``--``: ``streamlit run app.py -- --model package.module:factory``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NoReturn
+
+from hookviz.errors import HookvizError
+
+_SCRIPTS = {"app.py", "start.py"}
+"""Under anything else than these, the words in ``sys.argv`` are not meant for the page."""
+
+
+class StartError(HookvizError):
+    """The page was started with words that it does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """What the page was started with: ``models`` are targets of networks, to stand before all others."""
+
+    models: tuple[str, ...] = ()
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises, where argparse ends the process: it would be the server."""
+
+    def error(self, message: str) -> NoReturn:
+        raise StartError(
+            f"The page was started with words that it does not know ({message}); "
+            "start it with: streamlit run app.py -- --model package.module:factory"
+        )
+
+
+@cache
+def start_options() -> StartOptions:
+    """The options of this process.
+
+    Raises:
+        StartError: unknown ones.
+    """
+    return read_options(sys.argv[1:] if Path(sys.argv[0]).name in _SCRIPTS else ())
+
+
+def read_options(words: Sequence[str]) -> StartOptions:
+    """The options in the words behind ``--``.
+
+    Raises:
+        StartError: unknown ones.
+    """
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--model", action="append", default=[])
+    return StartOptions(tuple(parser.parse_args(list(words)).model))
