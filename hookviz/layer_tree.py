@@ -56,8 +56,8 @@ def layer_rows(layers: Sequence[LayerInfo]) -> list[TreeRow]:
     """The rows of the tree, each behind the one it folds into; what is inside a layer keeps the order of ``layers``.
 
     At least three neighbours of one structure whose names count on (``1``, ``2``; ``denselayer1``, ``denselayer2``)
-    fold into one row; ``layer2`` and ``layer3``, plain containers, are stages rather than blocks. The whole network comes
-    first, and its parts stand beside it, at the top.
+    fold into one row; ``layer2`` and ``layer3``, plain containers, are stages rather than blocks. The whole network
+    comes first, and its parts stand beside it, at the top.
     """
     root, top = _tree(layers)
     rows = [TreeRow("", None, root.info)] if root else []

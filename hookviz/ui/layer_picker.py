@@ -1,16 +1,22 @@
-"""Choosing layers, by name, by kind, or from the table of all of them."""
+"""Choosing layers: by typing, by a quick choice, or from the tree of all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 from torch import nn
 
-from hookviz.hooks.choices import called, first_choice, first_middle_last
+from hookviz.hooks.choices import called, first_choice, first_middle_last, grad_cam_layer
+from hookviz.hooks.stages import Stage, stages
+from hookviz.layer_tree import layer_rows
 from hookviz.models import Model
 from hookviz.types import LayerInfo
 from hookviz.ui import state
+from hookviz.ui.layer_tree import show_layer_tree
+from hookviz.ui.layer_words import describe, kind, size
+
+__all__ = ["choose_layers", "kind", "size"]
 
 MOST_LAYERS = 12
 _ACTIVATIONS = (nn.ReLU, nn.ReLU6, nn.SiLU, nn.GELU, nn.Hardswish, nn.Sigmoid)
@@ -21,9 +27,10 @@ def choose_layers(model: Model, layers: Sequence[LayerInfo]) -> list[str]:
     infos = {info.name: info for info in layers}
     state.settle_layers(model.name, list(infos), first_choice(model.module, layers))
     with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown("**Layers**", width="stretch")
+        with st.container(horizontal=True, vertical_alignment="center", key="quick choices"):
+            st.markdown("**Layers**", width="content")
             _show_quick_choices(model, layers)
+            _show_stages(stages(layers))
         st.multiselect(
             "Layers to show",
             list(infos),
@@ -32,39 +39,24 @@ def choose_layers(model: Model, layers: Sequence[LayerInfo]) -> list[str]:
             max_selections=MOST_LAYERS,
             placeholder="Type a name or a kind of layer, for instance conv",
             label_visibility="collapsed",
-            on_change=state.layers_chosen,
+            on_change=state.changed,
             select_all=False,
         )
-        _show_table(layers)
+        with st.expander(f"All {len(layers)} layers and operations: type, output, parameters, calls"):
+            show_layer_tree(model.name, layer_rows(layers), MOST_LAYERS)
     return state.chosen_layers()
-
-
-def describe(info: LayerInfo) -> str:
-    """A layer in one line: name, class, output."""
-    shapes = list(dict.fromkeys(map(size, info.output_shapes)))
-    times = f" · {info.calls} calls" if info.calls and info.calls > 1 else ""
-    outputs = ", ".join(shapes[:2]) or "not called"
-    return f"{info.name or '(whole network)'} · {kind(info)} · {outputs}{times}"
-
-
-def kind(info: LayerInfo) -> str:
-    """What a layer is: its class, or that it is a function called in a forward."""
-    return f"{info.class_name}()" if info.is_operation else info.class_name
-
-
-def size(shape: Sequence[int]) -> str:
-    """A shape without its batch axis: 64 × 56 × 56."""
-    return " × ".join(map(str, shape[1:] if len(shape) > 1 else shape)) or "scalar"
 
 
 def _show_quick_choices(model: Model, layers: Sequence[LayerInfo]) -> None:
     convolutions = called(model.module, layers, nn.Conv2d)
     activations = [name for kind in _ACTIVATIONS for name in called(model.module, layers, kind)]
     order = [info.name for info in layers]
+    grad_cam = grad_cam_layer(model.module, layers)
     choices = {
         "First, middle, last conv": first_choice(model.module, layers),
         "Last conv": convolutions[-1:],
         "Activations": first_middle_last(sorted(set(activations), key=order.index)),
+        "Grad-CAM layer": [] if grad_cam is None else [grad_cam],
         "Output": [""],
     }
     for title, names in choices.items():
@@ -72,27 +64,28 @@ def _show_quick_choices(model: Model, layers: Sequence[LayerInfo]) -> None:
             st.button(title, key=f"choose {title}", on_click=state.choose_layers, args=(names,), type="tertiary")
 
 
-def _show_table(layers: Sequence[LayerInfo]) -> None:
-    with st.expander(f"All {len(layers)} layers and operations: type, output, parameters, calls"):
-        text = st.text_input("Filter by name or type", key="layer-filter", placeholder="Filter by name or type")
-        listed = [info for info in layers if text.lower() in f"{info.name} {kind(info)}".lower()]
-        names = [info.name for info in listed]
-        key = state.table_key(text)
-        st.dataframe(
-            {
-                "layer": [info.name or "(whole network)" for info in listed],
-                "type": [kind(info) for info in listed],
-                "output": [" | ".join(map(size, info.output_shapes)) or "not called" for info in listed],
-                "parameters": [info.parameters for info in listed],
-                "calls": [info.calls or 0 for info in listed],
-            },
-            key=key,
-            height=320,
-            hide_index=True,
-            on_select=lambda: state.take_rows(key, names),
-            selection_mode="multi-row",
-            selection_default={
-                "selection": {"rows": [row for row, name in enumerate(names) if name in set(state.chosen_layers())]}
-            },
-            alt="All layers with their type, output size, parameters and calls",
-        )
+def _show_stages(found: Sequence[Stage]) -> None:
+    """For each resolution its first, middle and last layer; and one layer of each resolution."""
+    if not found:
+        return
+    with st.popover("Stages", type="tertiary", help="First, middle and last layer at each resolution"):
+        for number, stage in enumerate(found):
+            names = _ends(stage)
+            single = {title: [name] for title, name in names.items()}
+            _offer(f"{stage.height} × {stage.width}", single | {"All": list(dict.fromkeys(names.values()))}, number)
+        if len(found) > 1:
+            each = {title: [_ends(stage)[title] for stage in found][:MOST_LAYERS] for title in _ends(found[0])}
+            _offer("Each of them", each, len(found))
+
+
+def _ends(stage: Stage) -> dict[str, str]:
+    names = stage.layers
+    return {"First": names[0], "Middle": names[len(names) // 2], "Last": names[-1]}
+
+
+def _offer(title: str, choices: Mapping[str, Sequence[str]], number: int) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", wrap=False, key=f"stage {number}"):
+        st.markdown(title, width=96)
+        for label, names in choices.items():
+            key = f"choose stage {number} {label}"
+            st.button(label, key=key, on_click=state.choose_layers, args=(names,), type="tertiary", wrap=False)
