@@ -1,0 +1,16 @@
+"""The command line as a shell runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def python_m_hookviz(*words: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+    """Run one command in a process of its own, in the source tree unless told otherwise."""
+    given: dict[str, Any] = {"cwd": ROOT, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.run([sys.executable, "-m", "hookviz", *words], check=False, timeout=120, **given | settings)
