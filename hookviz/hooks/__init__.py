@@ -7,6 +7,7 @@ from hookviz.hooks.cost import HookCost, hook_cost
 from hookviz.hooks.distill import Distillation, Feature, distill
 from hookviz.hooks.edit import edit
 from hookviz.hooks.edits import AddNoise, Clamp, Edit, KeepOnly, ReplaceByMean, Scale, Zero
+from hookviz.hooks.estimate import Estimate, estimate
 from hookviz.hooks.gradient_flow import GradientFlow, GradientStatistics, gradient_flow
 from hookviz.hooks.gradient_monitor import GradientMonitor
 from hookviz.hooks.layers import list_layers
@@ -31,6 +32,7 @@ __all__ = [
     "ClippedGroup",
     "Distillation",
     "Edit",
+    "Estimate",
     "FailedLayer",
     "Feature",
     "Firing",
@@ -62,6 +64,7 @@ __all__ = [
     "debug",
     "distill",
     "edit",
+    "estimate",
     "find_nonfinite",
     "gradient_flow",
     "hook_cost",
