@@ -42,7 +42,8 @@ def choose_layers(model: Model, layers: Sequence[LayerInfo]) -> list[str]:
             on_change=state.changed,
             select_all=False,
         )
-        with st.expander(f"All {len(layers)} layers and operations: type, output, parameters, calls"):
+        title = f"All {len(layers)} layers and operations: type, output, parameters, calls"
+        with st.expander(title, key="all layers"):  # by its key it stays open when another network has more of them
             show_layer_tree(model.name, layer_rows(layers), MOST_LAYERS)
     return state.chosen_layers()
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from playwright.sync_api import expect
@@ -88,18 +87,3 @@ def test_quick_choice_and_emptying_the_choice(visitor: Visitor) -> None:
     visitor.remove_layer("layer4.1.conv2")
     assert visitor.titles() == []
     assert visitor.sentences() == ["Choose a layer above to see what it computed."]
-
-
-def test_table_is_filtered_and_its_rows_choose_layers(visitor: Visitor) -> None:
-    visitor.open(model="resnet18", weights="untrained", layer="conv1")
-    visitor.page.get_by_text(re.compile(r"^All \d+ layers")).click()
-    box = visitor.page.get_by_role("textbox", name="Filter by name or type")
-    box.fill("MAXPOOL2D")
-    box.press("Enter")
-    visitor.idle()
-    table = visitor.page.get_by_test_id("stDataFrame")
-    cells = [one.text_content() for one in table.locator("td[role=gridcell]").all()]
-    assert cells == ["maxpool", "MaxPool2d", "64 × 56 × 56", "0", "1"]
-    # The table is painted on a canvas: the checkbox of its first row is where it is drawn.
-    table.locator(".dvn-scroller").click(position={"x": 15, "y": 52})
-    visitor.idle().assert_cards("conv1", "maxpool")

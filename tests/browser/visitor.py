@@ -29,6 +29,8 @@ _STILL = """() => {
 }"""
 _BROKEN_PICTURES = """() => [...document.images].filter(one => one.offsetParent !== null && !one.naturalWidth)
   .map(one => one.alt + ' ' + one.src.slice(0, 80))"""
+_TITLES_FROM_TOP = """all => all.map(one => [one.getBoundingClientRect().top, one.querySelector('.title').textContent])
+  .sort(([top], [other]) => top - other).map(([top, title]) => title)"""
 
 
 class _Conversation:
@@ -127,6 +129,31 @@ class Visitor:
     def remove_layer(self, name: str) -> Visitor:
         self.widget("layers").get_by_role("button", name=re.compile(rf"^Remove {re.escape(name)} ·")).click()
         return self.idle()
+
+    def open_tree(self) -> Visitor:
+        """Open the tree of all layers below the picker."""
+        self.page.get_by_text(re.compile(r"^All \d+ layers")).click()
+        self.page.get_by_role("tree").wait_for()
+        return self.idle()
+
+    def tree_row(self, name: str) -> Locator:
+        """The row of a layer in the tree, by its full name, or of repeated blocks by what it says."""
+        return self.page.get_by_role("treeitem").and_(self.page.get_by_title(name, exact=True))
+
+    def tree_rows(self) -> list[str]:
+        """The titles of the rows that have been drawn, from top to bottom."""
+        titles: list[str] = self.page.get_by_role("treeitem").evaluate_all(_TITLES_FROM_TOP)
+        return titles
+
+    def mark(self, name: str) -> Visitor:
+        """Choose a layer in the tree, or take it away."""
+        self.tree_row(name).locator(".box").click()
+        return self
+
+    @property
+    def runs_asked_for(self) -> int:
+        """How often the script was asked to run."""
+        return self._conversation.asked
 
     def press(self, key: str, text: str) -> Visitor:
         """Press one of the pills or segments of a widget."""
