@@ -17,6 +17,8 @@ from hookviz.types import LayerInfo
 
 Value = TypeVar("Value")
 
+_MOST_NAMES = 5
+
 
 @dataclass(frozen=True, slots=True)
 class ChosenLayer:
@@ -52,10 +54,10 @@ def choose_layers(subject: Subject, patterns: Sequence[str], console: Console) -
     silent = [one for one in chosen.values() if not one.info.calls]
     named = [title(one.info.name) for one in silent if one.named]
     if named or len(silent) == len(chosen):
-        names = named or [title(one.info.name) for one in silent]
-        raise UnknownLayerError(f"not called for this image: {', '.join(names)}; choose layers that run.")
+        names = _listed(named or [title(one.info.name) for one in silent])
+        raise UnknownLayerError(f"not called for this image: {names}; choose layers that run.")
     if silent:
-        console.note(f"not called for this image, and left out: {', '.join(title(one.info.name) for one in silent)}")
+        console.note(f"not called for this image, and left out: {_listed([one.info.name for one in silent])}")
     return [one for one in chosen.values() if one.info.calls]
 
 
@@ -85,6 +87,11 @@ def each(
 
 def _is_glob(pattern: str) -> bool:
     return any(mark in pattern for mark in "*?[")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown, rest = names[:_MOST_NAMES], len(names) - _MOST_NAMES
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _find(subject: Subject, pattern: str) -> list[LayerInfo]:

@@ -136,6 +136,29 @@ class TestSeveralLayers:
         assert cli.main([*DIGIT, "--layers", "c*", "--call", "2", "-o", str(tmp_path / "out.png"), "--quiet"]) == 2
         assert told(capsys) == "hookviz: Nothing is left of the chosen layers; choose others."
 
+    def test_layers_that_never_run_are_left_out_unless_they_are_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "idle_nets.py").write_text(
+            "from torch import nn\n"
+            "class Idle(nn.Module):\n"
+            "    def __init__(self):\n"
+            "        super().__init__()\n"
+            "        self.used = nn.Conv2d(3, 4, 3)\n"
+            "        self.idle = nn.ModuleList(nn.ReLU() for _ in range(6))\n"
+            "    def forward(self, x): return self.used(x)\n"
+        )
+        monkeypatch.chdir(tmp_path)
+        words = ["grid", "idle_nets:Idle", "sample:digit_3", "-o", "out.npz", "--layers"]
+        assert cli.main([*words, "*"]) == 0
+        assert loaded(tmp_path / "out.npz").keys() == {"network", "used"}
+        left_out = "not called for this image, and left out: idle, idle.0, idle.1, idle.2, idle.3 and 2 more.\n"
+        assert capsys.readouterr().err.endswith(f"hookviz: {left_out}")
+        assert cli.main([*words, "used", "idle.2", "--quiet"]) == 2
+        assert told(capsys) == "hookviz: not called for this image: idle.2; choose layers that run."
+        assert cli.main([*words, "idle*", "--quiet"]) == 2
+        assert told(capsys).startswith("hookviz: not called for this image: idle, idle.0, ")
+
 
 class TestFigure:
     def test_svg_has_the_title_of_the_page(self, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from hookviz import cli
 from hookviz.cli import layers, models
 from hookviz.cli.console import Console
+from hookviz.cli.run import command_parser
 from tests.cli.shell import ROOT, python_m_hookviz
 
 COMMANDS = ["models", "layers", "grid", "stats", "predict", "app"]
@@ -24,6 +26,14 @@ def ended(words: list[str]) -> Any:
     with pytest.raises(SystemExit) as stopped:
         cli.main(words)
     return stopped.value.code
+
+
+def understood(line: str) -> str:
+    """The command of a line as typed into a shell; it is parsed, and not run."""
+    words = shlex.split((line.partition("| ")[2] or line).partition(" > ")[0])
+    assert words.pop(0) == "hookviz"
+    ours = words[: words.index("--")] if "--" in words else words
+    return str(command_parser().parse_args(ours).command)
 
 
 @pytest.mark.parametrize(
@@ -77,13 +87,14 @@ def test_every_command_has_examples_that_are_right_words(command: str, capsys: p
     """Each is parsed; none is run."""
     assert ended([command, "--help"]) == 0
     _, _, examples = capsys.readouterr().out.partition("\nexamples:\n")
-    lines = [line.partition("| ")[2] or line for line in examples.strip().splitlines()]
+    lines = examples.strip().splitlines()
     assert len(lines) >= 3
-    for line in lines:
-        words = [word.strip("'") for word in line.partition(" > ")[0].split()]
-        ours = words[: words.index("--")] if "--" in words else words
-        assert ours[:2] == ["hookviz", command]
-        assert cli.run.command_parser().parse_args(ours[1:]).command == command
+    assert [understood(line) for line in lines] == [command] * len(lines)
+
+
+def test_the_readme_s_commands_are_right_words() -> None:
+    section = (ROOT / "README.md").read_text("utf-8").partition("## On the command line")[2].partition("\n## ")[0]
+    assert sorted({understood(line) for line in section.split("```")[1].strip().splitlines()}) == sorted(COMMANDS)
 
 
 def test_the_version_is_that_of_the_source_tree(capsys: pytest.CaptureFixture[str]) -> None:
