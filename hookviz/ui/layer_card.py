@@ -14,7 +14,7 @@ from hookviz.types import LayerInfo
 from hookviz.ui import state
 from hookviz.ui.downloads import show_downloads
 from hookviz.ui.layer_picker import kind, size
-from hookviz.ui.layer_views import show_figure, show_histogram, show_mosaic, show_numbers
+from hookviz.ui.layer_views import channel_counts, show_figure, show_histogram, show_mosaic, show_numbers
 from hookviz.ui.layout_choice import choose_layout
 from hookviz.ui.resources import LayerCapture
 from hookviz.ui.sentences import one_sentence
@@ -84,7 +84,7 @@ def _show_title(card: Card, tensor: Tensor, overwrite: Overwrite | None) -> bool
     """The heading with the truth badge; whether the naive values are asked for."""
     details = f"{size(tuple(tensor.shape))} · {str(tensor.dtype).removeprefix('torch.')}"
     if overwrite is None:
-        show(_title(card.info, details, badge("good", "✓ exact")))
+        show(_title(card.info, details, _exactness(card)))
         return False
     by = overwrite.by or "the network's own forward"
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -97,10 +97,16 @@ def _show_title(card: Card, tensor: Tensor, overwrite: Overwrite | None) -> bool
             f"Here {by} wrote into it before the forward ended."
         ),
     )
-    truth = badge("bad", "naive: not what the layer computed") if naive else badge("good", "✓ exact")
+    truth = badge("bad", "naive: not what the layer computed") if naive else _exactness(card)
     with title:
         show(_title(card.info, details, truth, badge("warn", f"later overwritten in place by {by}")))
     return naive
+
+
+def _exactness(card: Card) -> str:
+    if card.capture.kept == "half":
+        return badge("warn", "kept in half precision")
+    return badge("good", "✓ exact")
 
 
 def _title(info: LayerInfo, details: str, *badges: str) -> str:
@@ -137,9 +143,9 @@ def _show_body(card: Card, call: Call, path: str, tensor: Tensor) -> None:
         with pictures:
             show_mosaic(card.info, shown, page)
     with histogram:
-        show_histogram(shown)
+        show_histogram(shown.summary)
     with numbers:
-        show_numbers(card.info, shown)
+        show_numbers(shown.summary, channel_counts(card.info, shown.statistics))
     key = f"{card.position}-{card.view}-{call.index}"
     show_downloads(key, card.info, shown, lambda: draw_figure(card.info, shown, page))
 

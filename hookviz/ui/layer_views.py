@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from hookviz.describe import constant_channels, dead_channels
@@ -33,16 +35,16 @@ def _show_note(shown: Shown) -> None:
         st.caption(sentence(shown.maps.note))
 
 
-def show_histogram(shown: Shown) -> None:
+def show_histogram(summary: Summary) -> None:
     """The distribution of all values."""
-    svg = figure_bytes(histogram_figure(shown.summary, theme=theme_name()), "svg")
+    svg = figure_bytes(histogram_figure(summary, theme=theme_name()), "svg")
     alt = "Histogram of all values of the layer"
     show(f'<div class="hv-figure"><img src="{data_url(svg, "image/svg+xml")}" alt="{alt}"></div>')
 
 
-def show_numbers(info: LayerInfo, shown: Shown) -> None:
+def show_numbers(summary: Summary, about_channels: Mapping[str, str] | None = None) -> None:
     """The statistics, each with its name."""
-    rows = _moments(shown.summary) | _channel_counts(info, shown.statistics) | _non_finite(shown.summary)
+    rows = _moments(summary) | dict(about_channels or {}) | _non_finite(summary)
     cells = "".join(
         f'<span><span class="what">{escaped(name)}</span>{escaped(value)}</span>' for name, value in rows.items()
     )
@@ -61,7 +63,8 @@ def _moments(summary: Summary) -> dict[str, str]:
     return rows if summary.shows == "value" else rows | {"of the": summary.shows}
 
 
-def _channel_counts(info: LayerInfo, statistics: ChannelStatistics) -> dict[str, str]:
+def channel_counts(info: LayerInfo, statistics: ChannelStatistics) -> dict[str, str]:
+    """How many channels are constant, and how many dead where that means something."""
     rows = {}
     channels = len(statistics.mean)
     constant, silent = constant_channels(statistics), dead_channels(statistics, info.class_name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
@@ -10,10 +12,13 @@ from hookviz.errors import ModelError, WeightsUnavailableError
 from hookviz.models import Model
 from hookviz.models.catalogue import model_task
 from hookviz.models.model import UNTRAINED
+from hookviz.types import LayerInfo
 from hookviz.ui import resources, state
+from hookviz.ui.before_run import choose_keeping
 from hookviz.ui.layer_card import Card, show_layer
 from hookviz.ui.layer_picker import choose_layers
 from hookviz.ui.prediction_panel import show_input, show_result
+from hookviz.ui.resources import LayerCapture
 from hookviz.ui.sentences import one_sentence, sentence
 from hookviz.ui.sidebar import (
     ChosenImage,
@@ -24,6 +29,7 @@ from hookviz.ui.sidebar import (
     choose_own_weights,
     show_brand,
 )
+from hookviz.ui.statistics_card import show_statistics
 from hookviz.ui.style import apply_style, escaped, show
 
 
@@ -95,15 +101,24 @@ def _show_network(model_key: str, model: Model, image: ChosenImage, device_place
         _show_result(key, model, batch)
     layers = resources.get_layers((key[0], tuple(batch.shape)), model, batch)
     names = choose_layers(model, layers)
-    captured = resources.get_captures(key, model, batch, names)
-    infos = {info.name: info for info in layers}
-    for position, layer in enumerate(names):
-        show_layer(Card(position, f"{key} {layer}", infos[layer], captured[layer]))
+    keeping = choose_keeping(resources.get_estimate((key[0], tuple(batch.shape)), model, batch), names)
+    if keeping is not None:
+        _show_layers(
+            key, {info.name: info for info in layers}, resources.get_captures(key, model, batch, names, keeping)
+        )
     if not names:
         st.info("Choose a layer above to see what it computed.", icon=":material/layers:")
     with device_place:
         _show_device(model)
     state.write_address(resources.default_weights(model.name))
+
+
+def _show_layers(key: tuple[str, str], infos: Mapping[str, LayerInfo], captured: Mapping[str, LayerCapture]) -> None:
+    for position, (layer, capture) in enumerate(captured.items()):
+        if capture.kept == "statistics":
+            show_statistics(position, infos[layer], capture)
+        else:
+            show_layer(Card(position, f"{key} {layer}", infos[layer], capture))
 
 
 def _show_result(key: tuple[str, str], model: Model, batch: Tensor) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import streamlit as st
 import torch
 from torch import Tensor
 
 from hookviz.class_names import read_class_names
-from hookviz.hooks import Call, Overwrite, list_layers, list_operations
+from hookviz.hooks import Call, Estimate, Overwrite, estimate, list_layers, list_operations
 from hookviz.hooks.choices import with_operations
 from hookviz.hooks.structure import leaves
 from hookviz.images import read_image
@@ -24,6 +22,8 @@ from hookviz.models import Model, list_weights, load_frames, load_model
 from hookviz.models.model import UNTRAINED
 from hookviz.models.preparation import Pictures
 from hookviz.types import LayerInfo
+from hookviz.ui.keeping import Keeping, keep_function
+from hookviz.ui.shelf import Shelf
 
 MOVING = ("video", "optical flow")
 """The tasks of networks that take several frames."""
@@ -31,72 +31,14 @@ MOVING = ("video", "optical flow")
 MODELS_KEPT = 3
 BYTES_KEPT = 512 * 2**20
 
-Value = TypeVar("Value")
-
-
-class Shelf(Generic[Value]):
-    """Values by key, the least recently used given up first when their sizes exceed a bound.
-
-    A value that somebody still uses lives on with them. Making the same value twice at once is avoided by a lock per
-    key; one that raises, be it Streamlit's rerun, leaves it free.
-    """
-
-    def __init__(self, bound: int, size: Callable[[Value], int]) -> None:
-        self._bound = bound
-        self._size = size
-        self._values: OrderedDict[Hashable, Value] = OrderedDict()
-        self._making: dict[Hashable, threading.Lock] = {}
-        self._lock = threading.Lock()
-
-    def find(self, key: Hashable) -> Value | None:
-        """The value of a key, if it is still there."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-            return self._values.get(key)
-
-    def put(self, key: Hashable, value: Value) -> None:
-        """Keep a value, giving up others as needed; one larger than the bound is not kept at all."""
-        with self._lock:
-            self._values.pop(key, None)
-            if self._size(value) > self._bound:
-                return
-            self._values[key] = value
-            while self._total() > self._bound:
-                self._values.popitem(last=False)
-
-    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value of a key, made now if it is not there."""
-        with self._lock:
-            making = self._making.setdefault(key, threading.Lock())
-        try:
-            with making:
-                value = self.find(key)
-                if value is None:
-                    value = make()
-                    self.put(key, value)
-        finally:
-            with self._lock:
-                if not making.locked():
-                    self._making.pop(key, None)
-        return value
-
-    @property
-    def total(self) -> int:
-        """The size of everything kept."""
-        with self._lock:
-            return self._total()
-
-    def _total(self) -> int:
-        return sum(map(self._size, self._values.values()))
-
 
 @dataclass(frozen=True, slots=True)
 class LayerCapture:
-    """What one layer returned for one image: its calls, and what was written over afterwards."""
+    """What one layer returned for one image: its calls, how much was ``kept``, and what overwrote it later."""
 
     calls: tuple[Call, ...]
     overwrites: tuple[Overwrite, ...]
+    kept: Keeping = "exact"
 
     @property
     def bytes(self) -> int:
@@ -196,25 +138,30 @@ def get_layers(key: tuple[str, tuple[int, ...]], _model: Model, _batch: Tensor) 
     return with_operations(list_layers(_model.module, *inputs), list_operations(_model.module, *inputs))
 
 
-def get_captures(key: tuple[str, str], model: Model, batch: Tensor, names: Sequence[str]) -> dict[str, LayerCapture]:
+@st.cache_resource(show_spinner=False, max_entries=16)
+def get_estimate(key: tuple[str, tuple[int, ...]], _model: Model, _batch: Tensor) -> Estimate:  # noqa: ARG001
+    """What a forward of a model takes for an input's shape."""
+    return estimate(_model.module, *_model.arguments(_batch))
+
+
+def get_captures(
+    key: tuple[str, str], model: Model, batch: Tensor, names: Sequence[str], keeping: Keeping
+) -> dict[str, LayerCapture]:
     """What the named layers computed: from memory where it is still there, the others from one forward."""
     shelf = captures()
-    found = {name: capture for name in names if (capture := shelf.find((*key, name))) is not None}
+    found = {name: capture for name in names if (capture := shelf.find((*key, name, keeping))) is not None}
     missing = [name for name in names if name not in found]
-    made = _look_at(model, batch, missing) if missing else {}
+    made = _look_at(model, batch, missing, keeping) if missing else {}
     for name, capture in made.items():
-        shelf.put((*key, name), capture)
+        shelf.put((*key, name, keeping), capture)
     return found | made
 
 
-def _look_at(model: Model, batch: Tensor, names: Sequence[str]) -> dict[str, LayerCapture]:
-    seen = look(model.module, model.arguments(batch), names)
+def _look_at(model: Model, batch: Tensor, names: Sequence[str], keeping: Keeping) -> dict[str, LayerCapture]:
+    seen = look(model.module, model.arguments(batch), names, keep=keep_function(keeping))
     overwritten = seen.overwrites
     return {
-        name: LayerCapture(
-            seen.calls[name],
-            tuple(one for one in overwritten if one.layer == name),
-        )
+        name: LayerCapture(seen.calls[name], tuple(one for one in overwritten if one.layer == name), keeping)
         for name in names
     }
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from hookviz.ui.resources import Shelf
+from hookviz.ui.shelf import Shelf
 
 
 class Rerun(BaseException):
