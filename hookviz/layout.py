@@ -7,11 +7,12 @@ import numpy as np
 import torch
 
 from hookviz.errors import LayoutError
-from hookviz.numeric import check_tensor, dense, density_note, dtype_name, real, shape_of, shows, to_float32, to_float64
+from hookviz.numeric import check_tensor, density_note, dtype_name, real, shape_of, to_float32, to_float64
 from hookviz.types import ChannelMaps
+from hookviz.value_kinds import as_kind, kind_note, kind_of_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -36,7 +37,15 @@ class Arrangement(NamedTuple):
     note: str
 
 
-def channel_maps(tensor: torch.Tensor, layout: str = "auto", grid: Grid | None = None, item: int = 0) -> ChannelMaps:
+def channel_maps(  # noqa: PLR0913 - which part of a tensor, and as what; all but the first mostly left out
+    tensor: torch.Tensor,
+    layout: str = "auto",
+    grid: Grid | None = None,
+    item: int = 0,
+    *,
+    depth: int | None = None,
+    shows: str = "auto",
+) -> ChannelMaps:
     """A layer's tensor as one map per channel, for drawing.
 
     float32 values come unchanged; float64 ones beyond float32 are drawn at its end, and the note says so. Complex
@@ -47,20 +56,24 @@ def channel_maps(tensor: torch.Tensor, layout: str = "auto", grid: Grid | None =
         tensor: any dtype and device; it and its graph are left alone.
         layout: what the axes are: one of ``READERS``, or ``"auto"``, which reads 4 axes as NCHW, 2 as NC, 1 as C, 5 as
             NCDHW, and 3 as one table of tokens × features, since nothing in such a shape says that it is an image. A
-            shape cannot tell NCHW from NHWC either: say ``"NHWC"`` for networks that put channels last.
-        grid: rows and columns of the tokens of an ``"NLC"`` tensor; tokens before those of the grid are left out, and
-            noted.
+            shape cannot tell NCHW from NHWC either: say ``"NHWC"`` for networks that put channels last, and ``"LNC"``
+            for sequences with the batch second, as ``nn.LSTM`` has them by default.
+        grid: rows and columns of the tokens of an ``"NLC"`` or ``"LNC"`` tensor; tokens before those of the grid are
+            left out, and noted.
         item: which element of the batch.
+        depth: which slice of a volume (NCDHW, NDHWC), along its depth or its time; None is all of them.
+        shows: what the numbers are of: ``"magnitude"``, ``"phase"``, ``"real part"`` or ``"imaginary part"`` of a
+            complex tensor, ``"dequantized value"`` or ``"stored integer"`` of a quantized one; ``"auto"`` is the first.
 
     Returns:
-        Maps (C, H, W). A vector is C maps of 1×1, a sequence (NCL) C maps of 1×L; of a volume, map c holds its slices
-        ``tensor[item, c, d]`` from top to bottom.
+        Maps (C, H, W). A vector is C maps of 1×1, a sequence (NCL) C maps of 1×L; of a volume, map c is its slice
+        ``tensor[item, c, depth]``, or holds all slices from top to bottom.
 
     Raises:
-        LayoutError: where layout, grid or item do not fit, or this is no tensor.
+        LayoutError: where layout, grid, item, depth or shows do not fit, or this is no tensor.
         HookvizError: for a tensor without numbers (meta, fake).
     """
-    values, used, note = arrange(tensor, layout, grid, item)
+    values, used, note = arrange(tensor, layout, grid, item, depth=depth, shows=shows)
     maps, clipped = _as_float32(to_float64(values) if values.dtype == torch.float64 else to_float32(values))
     nan, posinf, neginf = _non_finite(maps)
     return ChannelMaps(
@@ -71,12 +84,20 @@ def channel_maps(tensor: torch.Tensor, layout: str = "auto", grid: Grid | None =
         layout=used,
         shape=shape_of(tensor),
         dtype=dtype_name(tensor),
-        shows=shows(tensor),
+        shows=kind_of_values(tensor, shows),
         note=_joined(note, f"{clipped} values beyond float32 are drawn at its end" if clipped else ""),
     )
 
 
-def arrange(tensor: torch.Tensor, layout: str = "auto", grid: Grid | None = None, item: int = 0) -> Arrangement:
+def arrange(  # noqa: PLR0913 - as channel_maps
+    tensor: torch.Tensor,
+    layout: str = "auto",
+    grid: Grid | None = None,
+    item: int = 0,
+    *,
+    depth: int | None = None,
+    shows: str = "auto",
+) -> Arrangement:
     """The values behind :func:`channel_maps`, in their own dtype, for statistics that need every digit.
 
     The tensor may share memory with the one given. Arguments and errors are those of :func:`channel_maps`.
@@ -86,22 +107,37 @@ def arrange(tensor: torch.Tensor, layout: str = "auto", grid: Grid | None = None
     check_tensor(tensor)
     shape = shape_of(tensor)
     name = _named(layout, shape)
-    if grid is not None and name != "NLC":
+    if grid is not None and name not in {"NLC", "LNC"}:
         raise LayoutError(
-            f"A grid arranges tokens (layout NLC), but this {_text(shape)} tensor is read as {name}: leave it out."
+            f"A grid arranges tokens (NLC or LNC), but this {_text(shape)} tensor is read as {name}: leave it out."
         )
-    if name.startswith("N"):
-        _check_item(item, shape)
+    batch = name.find("N")
+    if batch >= 0:
+        _check_item(item, shape[batch], shape)
     elif item:
         raise LayoutError(
             f"Layout {name} has no batch to pick item {item} from: leave item out, or name a layout with N."
         )
-    if name.startswith("N") and not shape[0]:
-        return Arrangement(torch.zeros((0, 0, 0)), name, _joined(_empty_note(shape), density_note(tensor)))
-    plain = dense(tensor)
-    values, note = READERS[name](plain[item] if name.startswith("N") else plain, grid)
-    notes = (note, _empty_note(shape) if not tensor.numel() else "", density_note(tensor))
-    return Arrangement(real(values), name, _joined(*notes))
+    _check_depth(depth, name, shape)
+    plain = as_kind(tensor, shows)
+    notes = (_empty_note(shape) if not tensor.numel() else "", density_note(tensor), kind_note(tensor, shows))
+    if batch >= 0 and not shape[batch]:
+        return Arrangement(torch.zeros((0, 0, 0)), name, _joined(*notes))
+    one = plain if depth is None else plain.narrow(name.index("D"), depth, 1)
+    values, note = READERS[name](one.select(batch, item) if batch >= 0 else one, grid)
+    if depth is not None:
+        note = f"slice {depth + 1} of {shape[name.index('D')]}"
+    return Arrangement(real(values), name, _joined(note, *notes))
+
+
+def axis_lengths(shape: Sequence[int], layout: str = "auto") -> dict[str, int]:
+    """How long each axis is, by the letter it has in a layout: ``{"N": 1, "C": 64, "H": 56, "W": 56}``.
+
+    Raises:
+        LayoutError: the layout does not fit the shape.
+    """
+    name = _named(layout, tuple(shape))
+    return {} if name == "scalar" else dict(zip(name, shape, strict=True))
 
 
 def _tokens(tokens: torch.Tensor, grid: Grid | None) -> tuple[torch.Tensor, str]:
@@ -134,6 +170,8 @@ READERS: dict[str, Callable[[torch.Tensor, Grid | None], tuple[torch.Tensor, str
     "C": _plain(lambda vector: vector[:, None, None]),
     "scalar": _plain(lambda number: number[None, None, None]),
     "NLC": _tokens,
+    "LNC": _tokens,
+    "NHW": _plain(lambda image: image[None]),
     "NCL": _plain(lambda sequence: sequence[:, None, :]),
     "NCDHW": _volume,
     "NDHWC": lambda volume, grid: _volume(volume.permute(3, 0, 1, 2), grid),
@@ -156,10 +194,22 @@ def _named(layout: str, shape: tuple[int, ...]) -> str:
     return layout
 
 
-def _check_item(item: int, shape: tuple[int, ...]) -> None:
-    if item != 0 and not 0 <= item < shape[0]:
+def _check_depth(depth: int | None, name: str, shape: tuple[int, ...]) -> None:
+    if depth is None:
+        return
+    if "D" not in name:
         raise LayoutError(
-            f"There is no item {item} in a batch of {shape[0]} {_text(shape)}: choose from 0 to {shape[0] - 1}."
+            f"This {_text(shape)} tensor is read as {name} and has no slices: leave depth out, or name a layout with D."
+        )
+    count = shape[name.index("D")]
+    if not 0 <= depth < count:
+        raise LayoutError(f"There is no slice {depth} of {count} ({_text(shape)}): choose from 0 to {count - 1}.")
+
+
+def _check_item(item: int, batch: int, shape: tuple[int, ...]) -> None:
+    if item != 0 and not 0 <= item < batch:
+        raise LayoutError(
+            f"There is no item {item} in a batch of {batch} {_text(shape)}: choose from 0 to {batch - 1}."
         )
 
 

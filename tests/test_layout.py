@@ -39,6 +39,8 @@ def assert_maps(maps: ChannelMaps, expected: torch.Tensor, *, layout: str) -> No
         ((2, 4, 3, 5, 6), "NCDHW", lambda x: x[1].reshape(4, 15, 6)),
         ((2, 12, 8, 3), "NHWC", lambda x: torch.stack([x[1, :, :, channel] for channel in range(3)])),
         ((2, 4, 8), "NCL", lambda x: x[1].reshape(4, 1, 8)),
+        ((4, 2, 6), "LNC", lambda x: torch.stack([x[position, 1] for position in range(4)])[None]),
+        ((2, 4, 6), "NHW", lambda x: x[1].reshape(1, 4, 6)),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -47,7 +49,7 @@ def test_batched_layouts(shape: tuple[int, ...], layout: str, expected: object) 
     assert callable(expected)
     tensor = counting(*shape)
     assert_maps(channel_maps(tensor, layout=layout, item=1), expected(tensor), layout=layout)
-    if layout not in {"NHWC", "NCL"}:
+    if layout not in {"NHWC", "NCL", "LNC", "NHW"}:
         assert_maps(channel_maps(tensor, item=1), expected(tensor), layout=layout)
 
 
@@ -108,6 +110,15 @@ def test_tokens_on_their_grid(layout: str, tokens: int, note: str) -> None:
     assert (maps.layout, maps.note) == ("NLC", note)
 
 
+def test_tokens_with_the_batch_second_lie_on_their_grid_too() -> None:
+    """C28: (L, N, C), as torch's sequence layers have it unless told otherwise."""
+    tensor = counting(7, 2, 5)
+    maps = channel_maps(tensor, layout="LNC", grid=(2, 3), item=1)
+    expected = torch.stack([torch.stack([tensor[1 + row * 3 + column, 1] for column in range(3)]) for row in range(2)])
+    assert_maps(maps, expected.permute(2, 0, 1), layout="LNC")
+    assert maps.note == "1 of 7 tokens stand before the grid and are left out"
+
+
 def test_memory_format_changes_no_value() -> None:
     """C12: channels_last is about strides."""
     tensor = counting(2, 3, 4, 5)
@@ -124,6 +135,7 @@ def test_memory_format_changes_no_value() -> None:
         ((1,) * 6, {}, "tensors with 6 axes 1×1×1×1×1×1"),
         ((2, 3, 4, 5), {"item": 2}, "no item 2 in a batch of 2 2×3×4×5: choose from 0 to 1"),
         ((2, 3, 4, 5), {"item": -1}, "no item -1"),
+        ((9, 3, 4), {"layout": "LNC", "item": 3}, "no item 3 in a batch of 3 9×3×4"),
         ((3, 4, 5), {"layout": "CHW", "item": 1}, "Layout CHW has no batch"),
         ((1, 7, 4), {"grid": (2, 4)}, "A grid of 2×4 needs 8 tokens and at most 16 before them, but there are 7"),
         ((1, 99, 4), {"grid": (2, 4)}, "but there are 99"),
@@ -164,6 +176,12 @@ def test_empty_tensors_say_so(shape: tuple[int, ...], expected: tuple[int, ...])
     assert maps.maps.shape == maps.nan.shape == expected
     assert maps.shape == shape
     assert maps.note == f"empty (0 elements, shape {shape})"
+
+
+def test_an_empty_batch_that_stands_second_says_so() -> None:
+    """C34."""
+    maps = channel_maps(torch.ones(4, 0, 6), layout="LNC")
+    assert (maps.maps.shape, maps.note) == ((0, 0, 0), "empty (0 elements, shape (4, 0, 6))")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +237,7 @@ def test_float64_beyond_float32_is_finite_and_noted() -> None:
             ),
             [1.0, 2.0],
             "dequantized value",
-            "",
+            "quantized per channel along axis 1: scales 0.5 to 1, zero point 0",
         ),
         (
             torch.tensor([[0.0, 7.0]]).to_sparse(),
