@@ -18,7 +18,7 @@ from hookviz.models import Model, load_model
 from hookviz.samples import load_sample
 from tests.hooks.exactness import prove
 
-SIDES = (96, 128, 160, 224)
+SIDES = (64, 96, 128, 160, 224)
 """Pixels. An input is cropped to the first of these that the network accepts, and stays whole where it accepts none."""
 CLIPS = ((8, 64), (16, 112), (16, 224))
 """The same for clips: frames, and pixels a side."""
