@@ -48,9 +48,11 @@ class Shown:
 
 
 def known_layout(info: LayerInfo, call: Call, path: str) -> Layout | None:
-    """What is known of the first tensor that a call returned; nothing is of its others."""
-    is_first = call.output_info[0].path == path
-    return info.layouts[call.index] if is_first and call.index < len(info.layouts) else None
+    """How to read the tensor at ``path`` of what a call returned; None where nothing is known of it."""
+    if call.index >= len(info.layouts):
+        return None
+    known = [info.layouts[call.index], *info.other_layouts[call.index]]
+    return next((layout for one, layout in zip(call.output_info, known, strict=False) if one.path == path), None)
 
 
 def arranged(tensor: Tensor, layout: Layout | None, by: ChannelOrder, display: Display) -> Shown:

@@ -53,6 +53,7 @@ class LayerInfo:
     ``depth`` is 0 for the root. ``parameters`` counts the elements of every parameter in and below the module, each
     once. ``calls`` is how often one forward runs it, and None where no forward was run to find out. ``outputs`` has,
     for each call, the tensors it returned, and ``layouts`` how to read the first of them, None where there is none.
+    ``other_layouts`` has, for each call, one for every tensor behind the first, None where nothing is known of it.
     """
 
     name: str
@@ -63,6 +64,7 @@ class LayerInfo:
     outputs: tuple[tuple[TensorInfo, ...], ...] = ()
     layouts: tuple[Layout | None, ...] = ()
     is_operation: bool = False
+    other_layouts: tuple[tuple[Layout | None, ...], ...] = ()
 
     @property
     def output_shapes(self) -> tuple[tuple[int, ...], ...]:

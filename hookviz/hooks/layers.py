@@ -47,7 +47,9 @@ def _run(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Re
     return rec
 
 
-def _info(name: str, layer: nn.Module, rec: Recording | None, layouts: Sequence[Layout | None]) -> LayerInfo:
+def _info(
+    name: str, layer: nn.Module, rec: Recording | None, layouts: Sequence[tuple[Layout | None, ...]]
+) -> LayerInfo:
     calls = [] if rec is None or name not in rec else rec[name]
     return LayerInfo(
         name=name,
@@ -56,5 +58,6 @@ def _info(name: str, layer: nn.Module, rec: Recording | None, layouts: Sequence[
         parameters=sum(parameter.numel() for parameter in layer.parameters() if not is_lazy(parameter)),
         calls=None if rec is None else len(calls),
         outputs=tuple(call.output_info for call in calls),
-        layouts=tuple(layouts),
+        layouts=tuple(next(iter(call), None) for call in layouts),
+        other_layouts=tuple(call[1:] for call in layouts),
     )

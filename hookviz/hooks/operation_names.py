@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from itertools import chain, count
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, fx, nn
 
 from hookviz.hooks.preserve import random_state_kept
 from hookviz.hooks.private_copy import on_meta, private_copy
-from hookviz.hooks.structure import each_tensor, leaves
+from hookviz.hooks.structure import each_tensor, tensor_infos
 
-FxNames: TypeAlias = "dict[tuple[str, str], list[str]]"
+_Place: TypeAlias = "tuple[str, str]"
+"""The path of a module, and an operation in it."""
+
+_Shapes: TypeAlias = "tuple[tuple[int, ...], ...]"
 
 _IN_PLACE_OR_REFLECTED = re.compile(r"^[ir](add|sub|mul|truediv|floordiv|div|pow|matmul|mod|and|or|xor)$")
+
+_OPERATORS = {"truediv": "div", "mod": "remainder", "and_": "and", "or_": "or", "pos": "positive"}
+"""Python's operators, which FX sees, and the functions that torch calls for them, whose names these operations have."""
 
 
 def operation_name(function: Callable[..., Any]) -> str:
@@ -28,7 +36,7 @@ def operation_name(function: Callable[..., Any]) -> str:
         return "getattr"
     bare = name[2:-2] if name.startswith("__") and name.endswith("__") else name
     plain = _IN_PLACE_OR_REFLECTED.sub(r"\1", bare) if bare != name else bare
-    return "truediv" if plain == "div" and bare != name else plain
+    return _OPERATORS.get(plain, plain)
 
 
 def is_leaf(module: nn.Module) -> bool:
@@ -38,46 +46,83 @@ def is_leaf(module: nn.Module) -> bool:
     )
 
 
-def fx_names(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FxNames:
-    """Give, per (module path, operation), FX's names in the order of execution; empty where FX cannot trace.
+def operation_names(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OperationNames:
+    """Names for one run with these arguments; where FX cannot trace the network, none of them are FX's."""
+    if not kwargs:
+        with suppress(Exception):  # data-dependent control flow, unusual arguments: FX refuses in many ways
+            return OperationNames(*_trace(private_copy(module, tensor=on_meta), each_tensor(args, on_meta)))
+    return OperationNames({}, ())
 
-    Only operations that return tensors count, which a run on the meta device tells.
+
+class OperationNames:
+    """Hands out the names of one run's operations, in the order in which they happen.
+
+    An operation gets FX's name where it has the shapes of what FX's graph has next for its module. Others, such as
+    those on buffers alone, which FX computes once and for all while it traces, get the next name that is free.
     """
-    if kwargs:
-        return {}
-    with suppress(Exception):  # data-dependent control flow, unusual arguments: FX refuses in many ways
-        return _trace(private_copy(module, tensor=on_meta), each_tensor(args, on_meta))
-    return {}
+
+    def __init__(self, nodes: Mapping[_Place, list[_Node]], taken: Iterable[str]) -> None:
+        self._nodes = nodes
+        self._taken = set(taken)
+
+    def expects(self, path: str, operation: str) -> bool:
+        """Whether FX's graph has such an operation still to come."""
+        return bool(self._nodes.get((path, operation)))
+
+    def next_name(self, path: str, operation: str, shapes: _Shapes, *, is_constant: bool) -> str:
+        """Name an operation in the module at ``path``; ``is_constant`` if it depends on buffers alone."""
+        if operation.endswith("_") and (path, operation) not in self._nodes and (path, operation[:-1]) in self._nodes:
+            operation = operation[:-1]  # torch runs ``x += y`` as add_, FX writes it down as add
+        waiting = self._nodes.get((path, operation))
+        if waiting and not is_constant and waiting[0].shapes == shapes:
+            return waiting.pop(0).name
+        stem = ".".join(filter(None, (path, operation)))
+        name = next(name for name in chain([stem], (f"{stem}_{n}" for n in count(1))) if name not in self._taken)
+        self._taken.add(name)
+        return name
 
 
-def _trace(module: nn.Module, args: tuple[Any, ...]) -> FxNames:
+class _Node(NamedTuple):
+    name: str
+    shapes: _Shapes
+
+
+def _trace(module: nn.Module, args: tuple[Any, ...]) -> tuple[dict[_Place, list[_Node]], set[str]]:
+    """FX's operations that return tensors, which a run on the meta device tells, and all the names that FX gave."""
     import torchvision.ops
     from torchvision.models.feature_extraction import NodePathTracer  # slow to load, and needed by few
 
     tracer = NodePathTracer(autowrap_modules=(math, torchvision.ops))
     graph = tracer.trace(module)
-    nodes = _TensorNodes(fx.GraphModule(tracer.root, graph))
+    run = _TensorNodes(fx.GraphModule(tracer.root, graph))
     with random_state_kept(module), torch.no_grad():
-        nodes.run(*args)
-    names: FxNames = defaultdict(list)
+        run.run(*args)
+    nodes: dict[_Place, list[_Node]] = defaultdict(list)
     for node in graph.nodes:
-        if node.op in {"call_function", "call_method"} and node.name in nodes.names:
+        if node.op in {"call_function", "call_method"} and node.name in run.shapes:
             qualified = tracer.node_to_qualname[node]
             path, _, _ = qualified.rpartition(".")
-            target = node.target if node.op == "call_method" else operation_name(node.target)
-            names[path, target].append(qualified)
-    return dict(names)
+            operation = node.target if node.op == "call_method" else operation_name(node.target)
+            nodes[path, operation].append(_Node(qualified, run.shapes[node.name]))
+    return dict(nodes), set(tracer.node_to_qualname.values())
 
 
 class _TensorNodes(fx.Interpreter):
-    """Runs a graph and remembers which nodes returned a tensor."""
+    """Runs a graph and remembers the shapes of what its nodes returned, where these are tensors.
+
+    An item of a tuple is no operation: no torch function is called for it.
+    """
 
     def __init__(self, module: fx.GraphModule) -> None:
         super().__init__(module)
-        self.names: set[str] = set()
+        self.shapes: dict[str, _Shapes] = {}
 
     def run_node(self, n: fx.Node) -> Any:
         result = super().run_node(n)
-        if any(True for _ in leaves(result, Tensor)):
-            self.names.add(n.name)
+        shapes = () if n.op == "output" or self._takes_an_item(n) else tensor_infos(result)
+        if shapes:
+            self.shapes[n.name] = tuple(info.shape for info in shapes)
         return result
+
+    def _takes_an_item(self, node: fx.Node) -> bool:
+        return node.target is operator.getitem and not isinstance(self.fetch_args_kwargs_from_env(node)[0][0], Tensor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -18,13 +17,13 @@ from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.gradient_capture import is_backward
 from hookviz.hooks.layouts import layouts_by_shape
 from hookviz.hooks.names import LayerNames
-from hookviz.hooks.operation_names import FxNames, fx_names, is_leaf, operation_name
+from hookviz.hooks.operation_names import OperationNames, is_leaf, operation_name, operation_names
 from hookviz.hooks.preserve import random_state_kept
 from hookviz.hooks.private_copy import private_copy
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Recording
 from hookviz.hooks.snapshot import Keep, Keeper, snapshot
-from hookviz.hooks.structure import each_tensor, map_leaves, tensor_info, tensor_infos
+from hookviz.hooks.structure import each_tensor, leaves, map_leaves, tensor_info, tensor_infos
 from hookviz.types import LayerInfo
 
 
@@ -79,7 +78,7 @@ def list_operations(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerI
         record_operations(private, keep=lambda _: None) as rec,
     ):
         private(*own_args, **own_kwargs)
-    layouts = layouts_by_shape(private, layers)
+    layout_of = layouts_by_shape(private, layers)
     return [
         LayerInfo(
             name=name,
@@ -88,8 +87,9 @@ def list_operations(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerI
             parameters=0,
             calls=len(calls),
             outputs=tuple(call.output_info for call in calls),
-            layouts=tuple(layouts.get(call.output_info[0].shape) for call in calls),
+            layouts=tuple(layout_of(call.output_info[0].shape) for call in calls),
             is_operation=True,
+            other_layouts=tuple(tuple(layout_of(info.shape) for info in call.output_info[1:]) for call in calls),
         )
         for name, calls in rec.items()
     ]
@@ -116,8 +116,8 @@ class _OperationWatcher(TorchFunctionMode):
         self._running: list[str] = []
         self._leaves = 0
         self._active = False
-        self._fx: FxNames = {}
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._operation_names = OperationNames({}, ())
+        self._buffers: set[int] = set()
 
     def install(self, handles: HookHandles) -> None:
         """Follow which module is running."""
@@ -134,7 +134,7 @@ class _OperationWatcher(TorchFunctionMode):
         """Call the function, and note what it returned."""
         output = func(*args, **(kwargs or {}))
         if self._running and not is_looking():
-            self._note(func, output)
+            self._note(func, (args, kwargs), output)
         return output
 
     def _enter(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -160,9 +160,10 @@ class _OperationWatcher(TorchFunctionMode):
 
     def _begin_run(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._recording.begin_run()
-        self._counts.clear()
         self._leaves = 0
-        self._fx = fx_names(module, args, kwargs) if module is self._names.root else {}
+        is_whole = module is self._names.root
+        self._operation_names = operation_names(module, args, kwargs) if is_whole else OperationNames({}, ())
+        self._buffers = {_memory(buffer) for buffer in module.buffers()}
         self._activate()
 
     def _activate(self) -> None:
@@ -175,21 +176,26 @@ class _OperationWatcher(TorchFunctionMode):
             self.__exit__(None, None, None)
             self._active = False
 
-    def _note(self, function: Any, output: Any) -> None:
-        if not tensor_infos(output):
+    def _note(self, function: Any, arguments: Any, output: Any) -> None:
+        infos = tensor_infos(output)
+        if not infos:
             return
-        name = self._next_name(self._running[-1], operation_name(function))
+        path, operation = self._running[-1], operation_name(function)
+        shapes = tuple(info.shape for info in infos)
+        is_constant = self._operation_names.expects(path, operation) and self._is_on_buffers(arguments)
+        name = self._operation_names.next_name(path, operation, shapes, is_constant=is_constant)
+        if name in self._names:
+            name = f"{name}()"
         if any(name == pattern or fnmatchcase(name, pattern) for pattern in self._patterns):
             self._known[name] = name
             kept = self._keeper.value(name, output)
             self._recording.last.new_call(name, kept, map_leaves(output, Tensor, tensor_info))
 
-    def _next_name(self, path: str, operation: str) -> str:
-        if operation.endswith("_") and (path, operation) not in self._fx and (path, operation[:-1]) in self._fx:
-            operation = operation[:-1]  # torch runs ``x += y`` as add_, FX writes it down as add
-        count = self._counts[path, operation]
-        self._counts[path, operation] += 1
-        given = self._fx.get((path, operation), [])
-        own = ".".join(filter(None, (path, operation))) + (f"_{count}" if count else "")
-        name = given[count] if count < len(given) else own
-        return f"{name}()" if name in self._names else name
+    def _is_on_buffers(self, arguments: Any) -> bool:
+        tensors = [tensor for _, tensor in leaves(arguments, Tensor)]
+        return bool(tensors) and all(_memory(tensor) in self._buffers for tensor in tensors)
+
+
+def _memory(tensor: Tensor) -> int:
+    """Where a tensor's values are, shared with its views; 0 where that cannot be said."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided and not tensor.is_meta else 0

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
+import operator
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+import timm
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+import torchvision
+from torch import Tensor, fx, nn
 from torchvision import models
-from torchvision.models.feature_extraction import create_feature_extractor, get_graph_node_names
+from torchvision.models.convnext import CNBlockConfig, ConvNeXt
+from torchvision.models.feature_extraction import NodePathTracer, create_feature_extractor, get_graph_node_names
+from torchvision.models.maxvit import MaxVit
+from torchvision.models.swin_transformer import SwinTransformer
 
 from hookviz.hooks import list_operations, record, record_operations
 from hookviz.models import load_model
+from tests.hooks.exactness import identical
 from tests.nets import TwoBranchNet, fingerprint, hook_count, same
 
 
@@ -91,10 +100,13 @@ def test_control_flow_that_depends_on_values() -> None:
             return torch.cat([x, x]) + x.repeat(2, 1)
 
     net, x = Loop(), torch.full((1, 3), 40.0)
-    with torch.no_grad(), record_operations(net, ["mul", "relu*", "truediv*", "cat", "add", "branches.sum"]) as rec:
+    for layer in (net.branches.stem, net.branches.positive, net.branches.tail):
+        nn.init.eye_(layer.weight)
+        nn.init.zeros_(layer.bias)
+    with torch.no_grad(), record_operations(net, ["mul", "relu*", "div*", "cat", "add", "branches.sum"]) as rec:
         out = net(x)
-    divisions = [name for name in rec if name.startswith("truediv")]
-    assert divisions[:3] == ["truediv", "truediv_1", "truediv_2"][: len(divisions)]
+    assert [name for name in rec if name.startswith("div")] == ["div", *(f"div_{n}" for n in range(1, 7))]
+    assert [rec[name].output[0, 0].item() for name in rec if name.startswith("div")] == [80 / 2**n for n in range(1, 8)]
     assert torch.equal(rec["mul"].output, net.branches(x) * 2)
     assert torch.equal(rec["add"].output, out)
     assert "branches.sum" in rec
@@ -197,3 +209,193 @@ def test_a_name_that_does_not_occur_is_reported() -> None:
         net(torch.randn(1, 3, 32, 32))
     assert rec.not_called == ("nowhere",)
     assert copy.copy(list(rec)) == ["flatten"]
+
+
+class Values(fx.Interpreter):
+    """Every node's value, as FX computes it."""
+
+    def __init__(self, module: fx.GraphModule) -> None:
+        super().__init__(module)
+        self.values: dict[fx.Node, Any] = {}
+
+    def run_node(self, n: fx.Node) -> Any:
+        self.values[n] = super().run_node(n)
+        return self.values[n]
+
+
+def fx_operations(net: nn.Module, x: Tensor) -> tuple[dict[str, Any], set[str]]:
+    """What FX's calls of torch functions return, by its names; and the modules where it takes a function as one step.
+
+    Items of tuples are left out: no torch function takes them.
+    """
+    tracer = NodePathTracer(autowrap_modules=(math, torchvision.ops))
+    graph = tracer.trace(net)
+    run = Values(fx.GraphModule(tracer.root, graph))
+    with torch.no_grad():
+        run.run(x)
+    found, steps = {}, set()
+    for node in graph.nodes:
+        name, value = tracer.node_to_qualname.get(node, ""), run.values[node]
+        if node.op not in {"call_function", "call_method"} or not holds_tensors(value):
+            continue
+        if getattr(node.target, "__module__", "").startswith("torchvision"):
+            steps.add(name.rpartition(".")[0])
+        elif node.target is not operator.getitem or isinstance(run.values[node.args[0]], Tensor):
+            found[name] = value
+    return found, steps
+
+
+def holds_tensors(value: Any) -> bool:
+    return isinstance(value, Tensor) or (isinstance(value, (tuple, list)) and any(map(holds_tensors, value)))
+
+
+def tiny_maxvit() -> nn.Module:
+    net: nn.Module = MaxVit(
+        input_size=(32, 32),
+        stem_channels=8,
+        partition_size=4,
+        block_channels=[8, 16],
+        block_layers=[2, 1],
+        head_dim=4,
+        stochastic_depth_prob=0.0,
+    )
+    return net
+
+
+FX_NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "swin": (lambda: SwinTransformer([4, 4], 8, [2, 1], [2, 2], [2, 2]), (3, 48, 32)),
+    "vit": (lambda: models.VisionTransformer(32, 8, 2, 2, 16, 32), (3, 32, 32)),
+    "vit with registers": (lambda: timm.create_model("test_vit3", img_size=32, reg_tokens=4), (3, 32, 32)),
+    "maxvit": (tiny_maxvit, (3, 32, 32)),
+    "convnext": (lambda: ConvNeXt([CNBlockConfig(8, 16, 1), CNBlockConfig(16, None, 1)]), (3, 32, 48)),
+    "3-D resnet": (models.video.r3d_18, (3, 4, 16, 24)),
+    "lraspp": (
+        lambda: models.segmentation.lraspp_mobilenet_v3_large(weights=None, weights_backbone=None),
+        (3, 32, 48),
+    ),
+    "quantised mobilenet": (lambda: load_model("quantized_mobilenet_v2", None, "cpu").module, (3, 32, 32)),
+}
+
+
+@pytest.mark.parametrize("kind", FX_NETWORKS)
+def test_every_torch_function_that_fx_sees_has_its_name_and_value(kind: str) -> None:
+    """C55: and what FX does not see is either inside a function that it takes as one step, or on buffers alone."""
+    build, shape = FX_NETWORKS[kind]
+    net, x = build().eval(), torch.rand(1, *shape)
+    for module in net.modules():
+        if hasattr(module, "inplace"):
+            setattr(module, "inplace", False)  # noqa: B010 - mypy; FX hands out live tensors, which these overwrite
+    expected, steps = fx_operations(net, x)
+    with torch.no_grad(), record_operations(net) as rec:
+        net(x)
+    assert [name for name in rec if name in expected] == list(expected)
+    assert [name for name, value in expected.items() if not identical(rec[name].output, value)] == []
+    others = [name for name in rec if name not in expected and name.rpartition(".")[0] not in steps]
+    tables = {name: module for name, module in net.named_modules() if hasattr(module, "relative_position_index")}
+    assert others == [f"{name}.view_1" for name in tables if kind == "maxvit"]
+    for name in others:
+        index = tables[name.removesuffix(".view_1")].get_buffer("relative_position_index")
+        assert torch.equal(rec[name].output, index.view(-1))
+
+
+def test_networks_that_fx_cannot_trace_have_operations_too() -> None:
+    """C55: RAFT's control flow, a detector's lists, an LSTM that FX takes whole."""
+    raft = models.optical_flow.raft_small().eval()
+    frames = torch.rand(1, 3, 128, 128), torch.rand(1, 3, 128, 128)
+    with torch.no_grad(), record_operations(raft, "cat") as rec:
+        raft(*frames, num_flow_updates=1)
+    assert torch.equal(rec["cat"].output, torch.cat(frames))
+    detector = models.detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None).eval()
+    with torch.no_grad(), record_operations(detector, "transform.*") as rec:
+        detector([frames[0][0]])
+    assert torch.equal(rec["transform.sub"].output, frames[0][0] - 0.5)
+    assert torch.equal(rec["transform.div"].output, (frames[0][0] - 0.5) / 0.5)
+    lstm = nn.LSTM(3, 4)
+    with torch.no_grad(), record_operations(lstm) as rec:
+        lstm(torch.rand(5, 2, 3))
+    assert list(rec) == []
+
+
+def test_operations_on_buffers_do_not_take_the_names_of_others() -> None:
+    """C55: FX computes them while it traces, so that its first ``mul`` is the second one of the run."""
+
+    class Scaled(nn.Module):
+        scale: Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("scale", torch.tensor([2.0, 3.0]))
+
+        def forward(self, x: Tensor) -> Tensor:
+            doubled = self.scale * 2
+            return x * doubled
+
+    net, x = Scaled(), torch.rand(1, 2)
+    assert get_graph_node_names(net)[1] == ["x", "mul"]
+    with record_operations(net) as rec:
+        net(x)
+    assert torch.equal(rec["mul"].output, x * torch.tensor([4.0, 6.0]))
+    assert torch.equal(rec["mul_1"].output, torch.tensor([4.0, 6.0]))
+
+
+def test_train_and_eval_each_record_what_they_do() -> None:
+    """C55: FX freezes what the mode was when it traced."""
+
+    class Moody(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return F.relu(x + x) if self.training else torch.cat([x, x])
+
+    net, x = Moody(), torch.tensor([[-1.0, 2.0]])
+    with record_operations(net.train()) as rec:
+        net(x)
+    assert {name: calls[0].output.tolist() for name, calls in rec.items()} == {
+        "add": [[-2.0, 4.0]],
+        "relu": [[0.0, 4.0]],
+    }
+    with record_operations(net.eval()) as rec:
+        net(x)
+    assert {name: calls[0].output.tolist() for name, calls in rec.items()} == {"cat": [[-1.0, 2.0], [-1.0, 2.0]]}
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_branch_on_the_batch_size(rows: int) -> None:
+    """C55: ``if x.shape[0] > 1``."""
+
+    class Branch(nn.Module):
+        def forward(self, a: Tensor, b: Tensor) -> Tensor:
+            if a.shape[0] > 1:
+                a = a * 2
+            return F.relu(a + b)
+
+    net, a, b = Branch(), torch.randn(rows, 4), torch.randn(rows, 4)
+    with record_operations(net) as rec:
+        net(a, b=b)
+    total = (a * 2 if rows > 1 else a) + b
+    assert list(rec) == (["mul"] if rows > 1 else []) + ["add", "relu"]
+    assert torch.equal(rec["add"].output, total)
+    assert torch.equal(rec["relu"].output, nn.ReLU()(total))
+
+
+class Arithmetic(nn.Module):
+    """Every operator that torch calls by another name than Python does, and a method of that name beside it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        halves = x / 2 + 2 / x + x.div(4) + torch.true_divide(x, 8)
+        halves /= 2
+        whole = x // 2 + x % 2 + x**2 + 2**x - x @ x.T + +x
+        mask = ((x > 1) & (x < 3)) | ~(x > 2) ^ (x >= 2)
+        return halves + whole + mask
+
+
+def test_operators_go_by_fx_names() -> None:
+    net, x = Arithmetic(), torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    expected = get_graph_node_names(net)[1][1:]
+    values = create_feature_extractor(net, expected)(x)
+    with record_operations(net) as rec:
+        out = net(x)
+    assert list(rec) == expected
+    assert {"truediv", "div", "true_divide", "mod", "and_", "or_", "pos"} <= set(expected)
+    assert [name for name in expected if not torch.equal(rec[name].output, values[name])] == []
+    assert torch.equal(rec["truediv"].output, x / 2)
+    assert torch.equal(rec["mod"].output, x % 2)
+    assert torch.equal(rec[expected[-1]].output, out)
