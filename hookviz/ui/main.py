@@ -11,15 +11,17 @@ from torch import Tensor
 from hookviz.errors import ModelError, WeightsUnavailableError
 from hookviz.models import Model
 from hookviz.models.catalogue import model_task
+from hookviz.models.checkpoints import CheckpointError
 from hookviz.models.model import UNTRAINED
 from hookviz.types import LayerInfo
 from hookviz.ui import resources, state
 from hookviz.ui.before_run import choose_keeping
+from hookviz.ui.checkpoint_report import show_report
 from hookviz.ui.layer_card import Card, show_layer
 from hookviz.ui.layer_picker import choose_layers
 from hookviz.ui.prediction_panel import show_input, show_result
 from hookviz.ui.resources import LayerCapture
-from hookviz.ui.sentences import one_sentence, sentence
+from hookviz.ui.sentences import log_shown, one_sentence, sentence
 from hookviz.ui.sidebar import (
     ChosenImage,
     choose_device,
@@ -85,6 +87,14 @@ def _load(chosen: resources.ChosenModel) -> Model | None:
             args=(UNTRAINED,),
             key="untrained instead",
         )
+        return None
+    except CheckpointError as error:
+        if error.report is None:
+            raise
+        place.empty()
+        log_shown(error)
+        st.error(sentence(str(error)), icon=":material/error:")
+        show_report(error.report)
         return None
     place.empty()
     return model

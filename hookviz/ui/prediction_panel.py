@@ -17,6 +17,7 @@ from hookviz.models.drawing import CERTAIN, draw
 from hookviz.models.own_recipe import OwnRecipe
 from hookviz.models.results import ClassMap, Detections, Flow
 from hookviz.types import Prediction
+from hookviz.ui.checkpoint_report import show_report
 from hookviz.ui.resources import SeenImage
 from hookviz.ui.sentences import sentence
 from hookviz.ui.style import badge, escaped, show
@@ -71,6 +72,7 @@ def show_result(model: Model, result: Any, batch: Tensor) -> None:
         show(f'<div class="hv-quiet" style="margin-top:.6rem">{escaped(model.source)}</div>')
         if model.report is not None:
             st.caption(sentence(model.report.verdict))
+            show_report(model.report)
 
 
 def _show_drawn(model: Model, result: Detections | ClassMap | Flow, batch: Tensor) -> None:

@@ -24,13 +24,18 @@ def one_sentence() -> Iterator[None]:
     try:
         yield
     except HookvizError as error:
-        _log.warning("shown to the reader: %s", error, exc_info=error)
+        log_shown(error)
         _show(sentence(str(error)))
     except Exception:  # noqa: BLE001  # whatever it is, the reader gets a sentence and the log the traceback
         _log.exception("unexpected error on the page")
         _show(
             "Something unexpected went wrong; the log has the details. Choose another model, image or layer to go on."
         )
+
+
+def log_shown(error: HookvizError) -> None:
+    """Put the traceback of an error that the reader sees as a sentence into the log."""
+    _log.warning("shown to the reader: %s", error, exc_info=error)
 
 
 def sentence(text: str) -> str:
