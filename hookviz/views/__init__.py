@@ -3,13 +3,16 @@ from hookviz.views.drawing import LegendEntry
 from hookviz.views.export import figure_bytes, npz_bytes, pdf_bytes, statistics_csv
 from hookviz.views.gradient_flow import gradient_flow_figure
 from hookviz.views.histogram import histogram_figure
-from hookviz.views.labels import number, value_range
+from hookviz.views.labels import number, value_range, value_text
 from hookviz.views.mosaic import Mosaic, mosaic, mosaic_picture
 from hookviz.views.overlay import enlarge, overlay
 from hookviz.views.palette import COLORMAPS
 from hookviz.views.picture import png_bytes, rgb_pixels
 from hookviz.views.scaling import Limits
+from hookviz.views.sequence import sequence_figure
+from hookviz.views.single_value import single_value, value_figure
 from hookviz.views.tiling import TileGeometry, page_count
+from hookviz.views.vector import vector_figure
 
 __all__ = [
     "COLORMAPS",
@@ -31,6 +34,11 @@ __all__ = [
     "pdf_bytes",
     "png_bytes",
     "rgb_pixels",
+    "sequence_figure",
+    "single_value",
     "statistics_csv",
+    "value_figure",
     "value_range",
+    "value_text",
+    "vector_figure",
 ]

@@ -11,10 +11,10 @@ import numpy as np
 from hookviz.views.canvas import Canvas
 from hookviz.views.colour_bar import draw_colour_bar
 from hookviz.views.drawing import draw
-from hookviz.views.labels import fitting_range, number
 from hookviz.views.palette import GAP, palette
 from hookviz.views.source import original_shape, shape_of
 from hookviz.views.theme import theme_colours
+from hookviz.views.tile_labels import TileLabels, scale_remarks
 from hookviz.views.tiling import arrange, page_channels, page_count, tile
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from hookviz.views.drawing import Drawing
     from hookviz.views.source import Maps
     from hookviz.views.theme import Theme, ThemeName
-    from hookviz.views.tiling import TileGeometry
+    from hookviz.views.tile_labels import TileLabels, scale_remarks
+from hookviz.views.tiling import TileGeometry
 
 _MARGIN = 20
 _HEADER = 58
@@ -35,17 +36,9 @@ _GAP = 10
 _FOOTER = 62
 _NARROWEST = 460
 _TILE = 112
-_CHARACTER = 5.8
-_LINE = 12
 _STRIP = 32
 _LONGEST = 1400
 _PIXELS = 16_000_000
-
-_SCALE_WORDS = {
-    "channel": "each channel over its own range",
-    "shared": "one range for all channels",
-    "symmetric": "one range around zero for all channels",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +55,6 @@ class _Zoom:
         strides = {"rows": self.row_stride, "columns": self.column_stride}
         kept = [f"1 of {stride} {axis}" for axis, stride in strides.items() if stride > 1]
         return " and ".join(kept) + " drawn" if kept else ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Labels:
-    """What stands above each tile: its channel number, and this range beside or below it."""
-
-    ranges: list[str]
-    lines: int
-
-    @property
-    def height(self) -> int:
-        return 8 + _LINE * self.lines
 
 
 def channel_grid_figure(  # noqa: PLR0913 - a picture has this many settings, each with a default and a name at the call
@@ -120,14 +101,14 @@ def channel_grid_figure(  # noqa: PLR0913 - a picture has this many settings, ea
         return _note_figure(heading, drawing.note, colours)
     zoom = _zoom(len(channels), height, width)
     tiles = _zoomed(drawing.entries, zoom)
-    labels = _labels(drawing, channels, tiles.shape[2])
+    labels = TileLabels.of(drawing, channels, tiles.shape[2])
     geometry = arrange(channels, tiles.shape[1] + labels.height, tiles.shape[2], columns=columns, gap=_GAP)
     canvas = Canvas.blank(max(geometry.width, _NARROWEST) + 2 * _MARGIN, geometry.height + _HEADER + _FOOTER, colours)
     canvas.heading(heading)
     pages = page_count(total if order is None else len(order), per_page)
     canvas.text(_MARGIN, 36, "  ·  ".join(_remarks(drawing, zoom, robust, (page, pages))))
     _add_tiles(canvas, tiles, geometry, cmap)
-    _add_labels(canvas, labels, geometry)
+    labels.add_to(canvas, geometry, left=_MARGIN, top=_HEADER)
     draw_colour_bar(canvas, drawing, left=_MARGIN, top=_HEADER + geometry.height + 14)
     return canvas.figure
 
@@ -151,15 +132,12 @@ def _zoomed(entries: npt.NDArray[np.uint8], zoom: _Zoom) -> npt.NDArray[np.uint8
 
 
 def _remarks(drawing: Drawing, zoom: _Zoom, robust: bool, page_of: tuple[int, int]) -> list[str]:
-    remarks = [_SCALE_WORDS[drawing.scale]]
-    if robust:
-        remarks.append(f"1st to 99th percentile, {drawing.clipped:,} values clipped")
-    if zoom.remark:
-        remarks.append(zoom.remark)
     page, pages = page_of
-    if pages > 1:
-        remarks.append(f"page {page + 1} of {pages}")
-    return remarks
+    return [
+        *scale_remarks(drawing, robust=robust),
+        *([zoom.remark] if zoom.remark else []),
+        *([f"page {page + 1} of {pages}"] if pages > 1 else []),
+    ]
 
 
 def _add_tiles(canvas: Canvas, tiles: npt.NDArray[np.uint8], geometry: TileGeometry, cmap: str) -> None:
@@ -170,32 +148,6 @@ def _add_tiles(canvas: Canvas, tiles: npt.NDArray[np.uint8], geometry: TileGeome
     axes = canvas.axes(_MARGIN, _HEADER, geometry.width, geometry.height)
     axes.set_axis_off()
     axes.imshow(rgba, interpolation="nearest", aspect="auto", origin="upper")
-
-
-def _labels(drawing: Drawing, channels: npt.NDArray[np.intp], tile_width: int) -> _Labels:
-    """Number and range on one line where every range fits beside its number, else on two."""
-    number_width = 7 * len(str(channels.max())) + 8
-    beside, below = (int(room / _CHARACTER) for room in (tile_width - number_width, tile_width))
-    ranges = [_range_words(drawing, position, below) for position in range(len(channels))]
-    return _Labels(ranges, lines=1 if max(map(len, ranges)) <= beside else 2)
-
-
-def _range_words(drawing: Drawing, position: int, room: int) -> str:
-    low, high = float(drawing.extremes.vmin[position]), float(drawing.extremes.vmax[position])
-    single = drawing.entries[position].size == 1 and low == high
-    return number(low) if single else fitting_range(low, high, room)
-
-
-def _add_labels(canvas: Canvas, labels: _Labels, geometry: TileGeometry) -> None:
-    bold = {"fontsize": 7.5, "fontweight": "bold", "color": canvas.theme.ink, "va": "baseline"}
-    for position, (channel, words) in enumerate(zip(geometry.channels, labels.ranges, strict=True)):
-        left, top = geometry.corner(position)
-        left, top = left + _MARGIN, top + _HEADER
-        canvas.text(left, top + 15, str(channel), **bold)
-        if labels.lines == 1:
-            canvas.text(left + geometry.tile_width, top + 15, words, va="baseline", ha="right", fontsize=6.5)
-        else:
-            canvas.text(left, top + 15 + _LINE, words, va="baseline", fontsize=6.5)
 
 
 def _note_figure(heading: str, note: str, theme: Theme) -> Figure:

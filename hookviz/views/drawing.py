@@ -7,21 +7,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hookviz.views.palette import CLASS_NAMES, CONSTANT, NAN, NEGINF, POSINF, css
+from hookviz.types import ChannelMaps
+from hookviz.views.palette import CLASS_NAMES, CONSTANT, LEVELS, NAN, NEGINF, POSINF, css
 from hookviz.views.scaling import Limits, channel_limits, check_scale, extremes, layer_limits, levels
-from hookviz.views.source import original_shape, read, shape_of
+from hookviz.views.source import numbers, original_shape, read, shape_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from hookviz.types import Scale
+    from hookviz.views.labels import Numbers
     from hookviz.views.source import Channels, Maps, Source
 
 
 class LegendEntry(NamedTuple):
     """What a colour stands for that is not a level of the colormap.
 
-    ``total`` counts values for ``NaN``, ``+Inf`` and ``-Inf``, channels for ``constant``, and pixels for ``gap``.
+    ``total`` counts values for ``NaN``, ``+Inf`` and ``-Inf``, channels for ``constant``, and pixels for ``gap``. Of
+    booleans the two levels that there are have entries too, ``false`` and ``true``, counted in values.
     """
 
     label: str
@@ -36,7 +39,9 @@ class Drawing:
     ``entries`` is (n, H, W) uint8. ``limits`` has the values of the first and last colour, ``extremes`` the smallest
     and largest finite value, both for each shown channel. ``scale`` is the scale as used: ``shared`` where ``channel``
     was asked for maps of a single value, of which each would be constant. ``clipped`` counts finite values outside the
-    limits. ``legend`` names the classes present. ``note`` says why there is nothing to see, else ``""``.
+    limits. ``legend`` names the classes present. ``note`` says why there is nothing to see, else ``""``. ``numbers``
+    says what the values are; booleans have the two ends of the colormap under every scale. ``shows`` says what they are
+    of, as :class:`~hookviz.types.ChannelMaps` has it.
     """
 
     entries: npt.NDArray[np.uint8]
@@ -47,6 +52,8 @@ class Drawing:
     clipped: int
     legend: tuple[LegendEntry, ...]
     note: str = ""
+    numbers: Numbers = "real"
+    shows: str = "value"
 
 
 def draw(maps: Maps, channels: npt.NDArray[np.intp], *, scale: Scale, robust: bool, cmap: str) -> Drawing:
@@ -61,10 +68,12 @@ def draw(maps: Maps, channels: npt.NDArray[np.intp], *, scale: Scale, robust: bo
     if len(channels) == 0 or height * width == 0:
         return _nothing(maps, used, cmap)
     source = read(maps, _as_slice(channels))
+    if numbers(maps) == "boolean":
+        return _truths(source, cmap)
     limits = channel_limits(source, robust=robust)
     if used != "channel":
         low, high = layer_limits(read(maps, slice(None)), robust=robust, symmetric=used == "symmetric")
-        limits = Limits(np.full(len(channels), low), np.full(len(channels), high))
+        limits = _same_for_all(source, low, high)
     full = extremes(source)
     return Drawing(
         entries=_entries(source, limits, clip=robust),
@@ -74,7 +83,24 @@ def draw(maps: Maps, channels: npt.NDArray[np.intp], *, scale: Scale, robust: bo
         cmap=cmap,
         clipped=_clipped(source, limits) if robust else 0,
         legend=_legend(source, limits, full, cmap),
+        numbers=numbers(maps),
+        shows=maps.shows if isinstance(maps, ChannelMaps) else "value",
     )
+
+
+def _truths(source: Source, cmap: str) -> Drawing:
+    limits = _same_for_all(source, 0.0, 1.0)
+    true = int(np.count_nonzero(source.values))
+    ends = (
+        LegendEntry("false", css(cmap, 0), source.values.size - true),
+        LegendEntry("true", css(cmap, LEVELS - 1), true),
+    )
+    entries = _entries(source, limits, clip=False)
+    return Drawing(entries, limits, extremes(source), "shared", cmap, 0, ends, numbers="boolean")
+
+
+def _same_for_all(source: Source, low: float, high: float) -> Limits:
+    return Limits(np.full(len(source.values), low), np.full(len(source.values), high))
 
 
 def _entries(source: Source, limits: Limits, *, clip: bool) -> npt.NDArray[np.uint8]:

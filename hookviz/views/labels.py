@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Literal, TypeAlias
+
+Numbers: TypeAlias = Literal["real", "integer", "boolean"]
+"""What values are, and so how they are written."""
 
 MINUS = "\N{MINUS SIGN}"
 NO_FINITE = "no finite values"
@@ -19,18 +23,34 @@ def number(value: float, digits: int = 4) -> str:
     return text.replace("-", MINUS)
 
 
-def value_range(low: float, high: float, digits: int = 3) -> str:
+def numbers_of(dtype: str, shows: str = "value") -> Numbers:
+    """What the values of a tensor of such a dtype are, where they show what ``ChannelMaps.shows`` says."""
+    if shows == "stored integer" or (shows == "value" and dtype.startswith(("int", "uint"))):
+        return "integer"
+    return "boolean" if shows == "value" and dtype == "bool" else "real"
+
+
+def value_text(value: float, numbers: Numbers = "real", digits: int = 4) -> str:
+    """A value as what it is: ``"1.234e4"``, the integer ``"12,345"`` with every digit, or ``"true"``."""
+    if numbers == "boolean" and value in {0, 1}:
+        return "true" if value else "false"
+    if numbers == "integer" and abs(value) < 2**53 and value == int(value):
+        return f"{int(value):,}".replace("-", MINUS)
+    return number(value, digits)
+
+
+def value_range(low: float, high: float, digits: int = 3, numbers: Numbers = "real") -> str:
     """The range of a channel: ``"0 … 3.5"``, ``"constant 7"``, or that it has no finite values (NaN limits)."""
     if math.isnan(low):
         return NO_FINITE
     if low == high:
-        return f"constant {number(low, digits)}"
-    return f"{number(low, digits)} … {number(high, digits)}"
+        return f"constant {value_text(low, numbers, digits)}"
+    return f"{value_text(low, numbers, digits)} … {value_text(high, numbers, digits)}"
 
 
-def fitting_range(low: float, high: float, characters: int) -> str:
+def fitting_range(low: float, high: float, characters: int, numbers: Numbers = "real") -> str:
     """The range of a channel with as many significant digits, 3 to 1, as fit; a constant at last without the word."""
-    texts = [value_range(low, high, digits) for digits in (3, 2, 1)]
+    texts = [value_range(low, high, 3, numbers), *(value_range(low, high, digits) for digits in (3, 2, 1))]
     if low == high:
         texts.append(number(low, 2))
     return next((text for text in texts if len(text) <= characters), texts[-1])

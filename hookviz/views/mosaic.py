@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from hookviz.types import Scale
+    from hookviz.views.labels import Numbers
     from hookviz.views.scaling import Limits
     from hookviz.views.source import Maps
 
@@ -35,7 +36,8 @@ class Mosaic:
     the largest finite value, both as float64 arrays in the order of ``geometry.channels``, NaN for a channel without a
     finite value. ``scale`` is the scale as used: ``"shared"`` where ``"channel"`` was asked for 1×1 maps, of which each
     would be constant. ``clipped`` counts finite values outside robust limits, drawn in the end colours. ``legend``
-    names every class present that is no level of the colormap. ``note`` says why there is nothing to see, else ``""``.
+    names every class present that is no level of the colormap, and of booleans both colours. ``note`` says why there is
+    nothing to see, else ``""``. ``numbers`` says whether values are ``"real"``, ``"integer"`` or ``"boolean"``.
     """
 
     png: bytes
@@ -48,6 +50,7 @@ class Mosaic:
     cmap: str
     clipped: int
     note: str
+    numbers: Numbers = "real"
 
 
 def mosaic(  # noqa: PLR0913 - a picture has this many settings, each with a default and a name at the call
@@ -133,6 +136,7 @@ def mosaic_picture(  # noqa: PLR0913 - as mosaic
         cmap=cmap,
         clipped=drawing.clipped,
         note=drawing.note,
+        numbers=drawing.numbers,
     )
 
 

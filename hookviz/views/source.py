@@ -9,12 +9,14 @@ import numpy as np
 
 from hookviz.errors import ViewError
 from hookviz.types import ChannelMaps
+from hookviz.views.labels import numbers_of
 from hookviz.views.palette import NAN, NEGINF, POSINF
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from hookviz.types import BoolArray
+    from hookviz.views.labels import Numbers
 
 Maps: TypeAlias = "ChannelMaps | npt.NDArray[Any]"
 """Channel maps, or a real (C, H, W) array of any dtype, whose NaN and infinities are found in the array itself."""
@@ -57,6 +59,13 @@ def shape_of(maps: Maps) -> tuple[int, int, int]:
 def original_shape(maps: Maps) -> tuple[int, ...]:
     """The shape of the tensor the maps came from, for messages."""
     return maps.shape if isinstance(maps, ChannelMaps) else np.asarray(maps).shape
+
+
+def numbers(maps: Maps) -> Numbers:
+    """What the values are: real numbers, integers, or true and false."""
+    if isinstance(maps, ChannelMaps):
+        return numbers_of(maps.dtype, maps.shows)
+    return numbers_of(np.asarray(maps).dtype.name)
 
 
 def read(maps: Maps, channels: Channels) -> Source:

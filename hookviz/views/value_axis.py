@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from hookviz.views.labels import MINUS, number
+from hookviz.views.labels import MINUS, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from hookviz.types import FloatArray, IntArray
+    from hookviz.views.labels import Numbers
     from hookviz.views.theme import Theme
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -50,18 +51,35 @@ class ValueAxis:
         """How far along the axis a placed value lies, 0 to 1."""
         return min(1.0, max(0.0, (placed - self.low) / (self.high - self.low)))
 
+    @property
+    def unit(self) -> str:
+        """The power of ten, for a label; nothing where it is one."""
+        return f" (×10{str(self.power).translate(_SUPERSCRIPT)})" if self.power else ""
+
+    def text(self, placed: float, numbers: Numbers = "real") -> str:
+        """A tick in as many digits as tell it from its neighbours."""
+        reach = max(abs(self.low), abs(self.high)) / (self.high - self.low)
+        return value_text(placed, numbers, min(15, 4 + max(0, math.floor(math.log10(reach)))))
+
     def apply(self, axes: Axes, label: str, theme: Theme) -> None:
         """Limits, ticks and label for axes; without a label the axis stays invisible."""
         axes.set_xlim(self.low, self.high)
         if not label:
             axes.xaxis.set_visible(False)
             return
-        unit = f" (×10{str(self.power).translate(_SUPERSCRIPT)})" if self.power else ""
-        axes.set_xlabel(label + unit, color=theme.quiet, fontsize=8, fontfamily="DejaVu Sans")
+        axes.set_xlabel(label + self.unit, color=theme.quiet, fontsize=8, fontfamily="DejaVu Sans")
         axes.spines["bottom"].set(visible=True, color=theme.line, linewidth=0.8)
-        digits = 4 + max(0, math.floor(math.log10(max(abs(self.low), abs(self.high)) / (self.high - self.low))))
         axes.xaxis.set_major_locator(MaxNLocator(6))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value, min(digits, 15))))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: self.text(value)))
+
+    def apply_upright(self, axes: Axes, numbers: Numbers, theme: Theme) -> None:
+        """Limits and ticks upward; whole numbers where the values are integers, words where they are booleans."""
+        axes.set_ylim(self.low, self.high)
+        axes.spines["left"].set(visible=True, color=theme.line, linewidth=0.8)
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=numbers != "real" and not self.power))
+        axes.yaxis.set_major_formatter(
+            FuncFormatter(lambda value, _: self.text(value, "real" if self.power else numbers))
+        )
 
 
 def count_axis(axes: Axes, counts: IntArray, *, log: bool, right: bool, colour: str) -> None:

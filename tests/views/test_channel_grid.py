@@ -126,3 +126,18 @@ def test_labels_of_neighbours_never_overlap() -> None:
     assert overlaps == []
     width, height = figure.get_size_inches() * 100
     assert all(box.x0 >= 0 and box.x1 <= width and box.y0 >= 0 and box.y1 <= height for box in boxes)
+
+
+def test_booleans_are_named_in_place_of_a_bar() -> None:
+    """C31."""
+    figure = channel_grid_figure(np.array([[[True, False]], [[False, False]]]))
+    assert len(figure.axes) == 1
+    assert {"false  3", "true  1", "false … true", "constant false", "false and true"} <= set(words(figure))
+
+
+def test_integers_have_no_digits_behind_a_point() -> None:
+    """C31: classes 0 to 7, the middle of which is none."""
+    figure = channel_grid_figure(np.array([[[0, 7]], [[12345, 12346]]]), scale="shared")
+    assert bar_labels(figure) == ["0", "6,173", "12,346"]
+    assert "12,345 … 12,346" in words(figure)
+    assert bar_labels(channel_grid_figure(np.array([[[0, 7]]]), scale="shared")) == ["0", "7"]

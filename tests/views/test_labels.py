@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from hookviz.views import number, value_range
-from hookviz.views.labels import fitting_range
+from hookviz.views import number, value_range, value_text
+from hookviz.views.labels import fitting_range, numbers_of
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,25 @@ def test_a_range_says_when_it_is_none(low: float, high: float, text: str) -> Non
 )
 def test_a_range_loses_digits_until_it_fits(characters: int, text: str) -> None:
     assert fitting_range(-1.234e-6, 4.567e-6, characters) == text
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shows", "text"),
+    [
+        ("int64", "value", "−12,345"),
+        ("uint8", "value", "−12,345"),
+        ("quint8", "stored integer", "−12,345"),
+        ("float32", "value", "−1.234e4"),
+        ("quint8", "dequantized value", "−1.234e4"),
+    ],
+)
+def test_integers_have_every_digit(dtype: str, shows: str, text: str) -> None:
+    """C31: a class index or a count has no power of ten."""
+    assert value_text(-12345, numbers_of(dtype, shows)) == text
+
+
+def test_booleans_are_words() -> None:
+    """C31."""
+    assert [value_text(value, numbers_of("bool")) for value in (0.0, 1.0)] == ["false", "true"]
+    assert value_range(0, 1, numbers="boolean") == "false … true"
+    assert value_range(1, 1, numbers="boolean") == "constant true"

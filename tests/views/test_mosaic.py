@@ -206,3 +206,20 @@ def test_a_vector_is_a_strip_without_gaps() -> None:
     assert (picture.geometry.width, picture.geometry.height) == (8, 3)
     assert picture.scale == "shared"
     assert mosaic(np.zeros((2, 1, 2), np.float32), gap=3) != mosaic(np.zeros((2, 1, 2), np.float32))
+
+
+@pytest.mark.parametrize("scale", ["channel", "shared", "symmetric"])
+def test_booleans_have_two_colours_with_names_under_every_scale(scale: Scale) -> None:
+    """C31: false is the first colour and true the last, also where a channel has but one of them."""
+    truths = np.array([[[True, False]], [[False, False]], [[True, True]]])
+    picture = mosaic_picture(truths, scale=scale)
+    assert [tile_entries(picture, position).tolist() for position in range(3)] == [[[249, 0]], [[0, 0]], [[249, 249]]]
+    assert [(entry.label, entry.total) for entry in picture.legend[:2]] == [("false", 3), ("true", 3)]
+    assert [entry.colour for entry in picture.legend[:2]] == ["#440154", "#fde724"]
+    assert picture.numbers == "boolean"
+
+
+def test_integers_are_known_as_such() -> None:
+    """C31."""
+    assert mosaic_picture(np.array([[[1, 2]]])).numbers == "integer"
+    assert mosaic_picture(np.array([[[1.0, 2.0]]])).numbers == "real"
