@@ -23,8 +23,8 @@ ChannelOrder: TypeAlias = Literal["index", "mean", "max", "spread", "sparsity"]
 class TensorInfo:
     """One tensor inside a module's output or input: where it sits in the structure, and what it is.
 
-    ``path`` is dotted (``"1.h"``), and ``""`` where the value is the tensor itself. ``dtype`` is torch's name without
-    the prefix, such as ``"bfloat16"``.
+    ``path`` is dotted (``"1.h"``), and ``""`` where the value is the tensor itself. ``shape`` has -1 where the items of
+    a nested tensor differ. ``dtype`` is torch's name without the prefix, such as ``"bfloat16"``.
     """
 
     path: str

@@ -15,6 +15,7 @@ from hookviz.errors import HookvizError, UnknownLayerError
 Layers: TypeAlias = "str | type[nn.Module] | nn.Module | Iterable[str | type[nn.Module] | nn.Module]"
 
 _COMPILED = "_orig_mod"
+_WRAPPED = "module"
 _PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 
 
@@ -25,6 +26,12 @@ def eager(module: nn.Module) -> nn.Module:
         HookvizError: ``module`` is a TorchScript module, which has no eager original to look at, or runs on several
             GPUs.
     """
+    return _unwrapped(module)[0]
+
+
+def _unwrapped(module: nn.Module) -> tuple[nn.Module, str]:
+    """The network inside, and what the wrappers put in front of the names of its layers."""
+    path: list[str] = []
     while True:
         if isinstance(module, torch.jit.ScriptModule):
             raise HookvizError(
@@ -35,21 +42,23 @@ def eager(module: nn.Module) -> nn.Module:
                 "DataParallel runs copies of the network on several GPUs; pass its `.module` and run that."
             )
         if isinstance(module, _PARALLEL):
-            module = module.module
+            path.append(_WRAPPED)
         elif _COMPILED in module._modules:
-            module = module.get_submodule(_COMPILED)
+            path.append(_COMPILED)
         else:
-            return module
+            return module, ".".join(path)
+        module = module.get_submodule(path[-1])
 
 
 class LayerNames(Mapping[str, nn.Module]):
     """The layers of a network by name, in the order of ``named_modules()``; the root is ``""``.
 
-    A module reachable under several names is listed under the first one, and every other one leads to it.
+    A module reachable under several names is listed under the first one, and every other one leads to it. So do the
+    names that a wrapper adds to or, as one more module above the network, changes: ``module.conv1``, ``conv1``.
     """
 
     def __init__(self, module: nn.Module) -> None:
-        self.root = eager(module)
+        self.root, prefix = _unwrapped(module)
         self._modules: dict[str, nn.Module] = {}
         self._canonical: dict[str, str] = {}
         first: dict[int, str] = {}
@@ -57,6 +66,11 @@ class LayerNames(Mapping[str, nn.Module]):
             canonical = first.setdefault(id(layer), name)
             self._canonical.setdefault(name, canonical)
             self._modules.setdefault(canonical, layer)
+        for name, canonical in list(self._canonical.items()):
+            if prefix:
+                self._canonical.setdefault(f"{prefix}.{name}" if name else prefix, canonical)
+            if list(self.root._modules) == [_WRAPPED] and name.startswith(f"{_WRAPPED}."):
+                self._canonical.setdefault(name.removeprefix(f"{_WRAPPED}."), canonical)
 
     def __getitem__(self, name: str) -> nn.Module:
         return self._modules[self.canonical(name)]
@@ -108,7 +122,7 @@ class LayerNames(Mapping[str, nn.Module]):
 
     def _resolve_one(self, layer: Any) -> list[str]:
         if isinstance(layer, str):
-            return [self._canonical[layer]] if layer in self._canonical else self._resolve_glob(layer)
+            return self._resolve_name(layer)
         if isinstance(layer, nn.Module):
             wanted = eager(layer)
             found = [name for name, module in self._modules.items() if module is wanted]
@@ -123,15 +137,27 @@ class LayerNames(Mapping[str, nn.Module]):
             )
         return found
 
-    def _resolve_glob(self, pattern: str) -> list[str]:
-        if not any(mark in pattern for mark in "*?["):
-            return [self.canonical(pattern)]
-        found = [canonical for name, canonical in self._canonical.items() if fnmatchcase(name, pattern)]
-        if not found:
-            raise UnknownLayerError(
-                f"no layer of {type(self.root).__name__} matches {pattern!r}; list_layers() shows the names there are."
-            )
-        return found
+    def _resolve_name(self, name: str) -> list[str]:
+        """As it is, or without what a wrapper put in front of it when it was written down."""
+        for spelled in (name, _bare(name)):
+            if spelled in self._canonical:
+                return [self._canonical[spelled]]
+            found = [canonical for known, canonical in self._canonical.items() if fnmatchcase(known, spelled)]
+            if found:
+                return found
+        if not any(mark in name for mark in "*?["):
+            raise unknown_layer(name, self._canonical, type(self.root).__name__)
+        raise UnknownLayerError(
+            f"no layer of {type(self.root).__name__} matches {name!r}; list_layers() shows the names there are."
+        )
+
+
+def _bare(name: str) -> str:
+    """``0`` for ``module.0`` and ``_orig_mod.0``."""
+    parts = name.split(".")
+    while len(parts) > 1 and parts[0] in {_WRAPPED, _COMPILED}:
+        parts = parts[1:]
+    return ".".join(parts)
 
 
 def unknown_layer(name: str, known: Iterable[str], where: str) -> UnknownLayerError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -18,8 +19,15 @@ def snapshot(tensor: Tensor) -> Tensor:
     """Copy a tensor: same values, dtype, device and layout; no graph, no memory shared, usable in autograd later."""
     if torch.is_inference_mode_enabled() or tensor.is_inference():
         with torch.inference_mode(mode=False), torch.no_grad():
-            return tensor.clone()
-    return tensor.detach().clone()
+            return _cloned(tensor)
+    return _cloned(tensor.detach())
+
+
+def _cloned(tensor: Tensor) -> Tensor:
+    try:
+        return tensor.clone()
+    except NotImplementedError:  # torch cannot clone numbers of fewer than eight bits, but it can copy their memory
+        return copy.deepcopy(tensor)
 
 
 class Keeper:

@@ -7,7 +7,8 @@ are such classes, and the tensors in them are what a reader wants to see.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cache
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
@@ -27,7 +28,13 @@ _OPAQUE = (nn.Module, torch.Size, torch.device, torch.Generator, FunctionType, M
 
 def tensor_info(path: str, tensor: Tensor) -> TensorInfo:
     """Describe a tensor that sits at ``path``."""
-    return TensorInfo(path, tuple(tensor.shape), _dtype_name(tensor.dtype))
+    shape = _nested_shape(tensor) if tensor.is_nested else tuple(tensor.shape)
+    return TensorInfo(path, shape, _dtype_name(tensor.dtype))
+
+
+def _nested_shape(tensor: Tensor) -> tuple[int, ...]:
+    shapes = [tuple(item.shape) for item in tensor.unbind()]
+    return len(shapes), *(sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True))
 
 
 @cache
@@ -100,8 +107,10 @@ class _Rebuild:
             return self._done[id(value)]
         if isinstance(value, tuple):
             return self._tuple(value, path)
-        if isinstance(value, list):
+        if isinstance(value, (list, deque)):
             return self._list(value, path)
+        if isinstance(value, (set, frozenset)):
+            return self._set(value, path)
         if isinstance(value, Mapping):
             return self._mapping(value, path)
         if getattr(value, "__dict__", None) or getattr(type(value), "__slots__", None):
@@ -119,17 +128,31 @@ class _Rebuild:
         rebuilt: tuple[Any, ...] = make(items)
         return rebuilt
 
-    def _list(self, value: list[Any], path: str) -> list[Any]:
-        rebuilt = copy.copy(value)
+    def _list(self, value: list[Any] | deque[Any], path: str) -> Any:
+        rebuilt = _writable_copy(value, range(len(value)))
+        if rebuilt is None:
+            return type(value)(self.visit(item, _join(path, index)) for index, item in enumerate(value))
         self._done[id(value)] = rebuilt
-        rebuilt[:] = [self.visit(item, _join(path, index)) for index, item in enumerate(value)]
+        for index, item in enumerate(value):
+            rebuilt[index] = self.visit(item, _join(path, index))
         return rebuilt
 
-    def _mapping(self, value: Mapping[Any, Any], path: str) -> Any:
-        rebuilt = copy.copy(value)
-        self._done[id(value)] = rebuilt
-        if not hasattr(rebuilt, "__setitem__"):
+    def _set(self, value: Set[Any], path: str) -> Any:
+        items = [(item, self.visit(item, _join(path, index))) for index, item in enumerate(value)]
+        if all(new is old for old, new in items):
             return value
+        rebuilt = [new for _, new in items]
+        make: Any = type(value)
+        try:
+            return make(rebuilt)
+        except TypeError:  # what was kept of the tensors cannot be in a set
+            return rebuilt
+
+    def _mapping(self, value: Mapping[Any, Any], path: str) -> Any:
+        rebuilt = _writable_copy(value, value)
+        if rebuilt is None:
+            return _remade(value, {key: self.visit(item, _join(path, key)) for key, item in value.items()})
+        self._done[id(value)] = rebuilt
         for key, item in value.items():
             rebuilt[key] = self.visit(item, _join(path, key))
         return rebuilt
@@ -149,6 +172,28 @@ class _Rebuild:
         for name, new in changed.items():
             object.__setattr__(rebuilt, name, new)  # frozen dataclasses refuse the plain way
         return rebuilt
+
+
+def _writable_copy(container: Any, keys: Iterable[Any]) -> Any:
+    """A shallow copy that takes other items under these keys; None of a container that is made once and for all."""
+    try:
+        copied = copy.copy(container)
+        for key in keys:
+            copied[key] = copied[key]
+            break
+    except (TypeError, AttributeError, NotImplementedError):  # each is some class's way of saying that it is frozen
+        return None
+    return copied
+
+
+def _remade(value: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
+    if all(items[key] is item for key, item in value.items()):
+        return value
+    make: Any = type(value)
+    try:
+        return make(items)
+    except TypeError:  # takes something else than its items
+        return items
 
 
 def _attributes(value: Any) -> dict[str, Any]:
