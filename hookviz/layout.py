@@ -125,9 +125,7 @@ def arrange(  # noqa: PLR0913 - as channel_maps
         return Arrangement(torch.zeros((0, 0, 0)), name, _joined(*notes))
     one = plain if depth is None else plain.narrow(name.index("D"), depth, 1)
     values, note = READERS[name](one.select(batch, item) if batch >= 0 else one, grid)
-    if depth is not None:
-        note = f"slice {depth + 1} of {shape[name.index('D')]}"
-    return Arrangement(real(values), name, _joined(note, *notes))
+    return Arrangement(real(values), name, _joined(note if depth is None else "", *notes))
 
 
 def axis_lengths(shape: Sequence[int], layout: str = "auto") -> dict[str, int]:

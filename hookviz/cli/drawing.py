@@ -8,20 +8,37 @@ from dataclasses import dataclass
 from typing import Literal
 
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from hookviz.cli.console import Console
 from hookviz.cli.output_value import one_call, one_tensor
 from hookviz.describe import title
 from hookviz.errors import HookvizError
 from hookviz.hooks import Call
-from hookviz.layer_picture import PAPER_DPI, Display, Shown, arranged, draw_figure, draw_mosaic, known_layout
-from hookviz.types import ChannelOrder, LayerInfo
+from hookviz.layer_picture import (
+    PAPER_DPI,
+    Display,
+    Selection,
+    Shown,
+    arranged,
+    draw_figure,
+    draw_mosaic,
+    item_name,
+    known_layout,
+    slice_name,
+)
+from hookviz.layout import axis_lengths
+from hookviz.types import ChannelOrder, LayerInfo, Layout
+from hookviz.value_kinds import COMPLEX, QUANTIZED
 from hookviz.views import figure_bytes, page_count
+
+KINDS = {kind.split()[0]: kind for kind in (*COMPLEX, *QUANTIZED)}
+"""What values can be shown as, in one word each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What is drawn of each layer, and how; ``page`` and ``call`` count from 1."""
+    """What is drawn of each layer, and how; ``page``, ``call``, ``item`` and ``slice`` count from 1."""
 
     by: ChannelOrder
     display: Display
@@ -30,6 +47,9 @@ class Drawing:
     call: int | None
     part: str | None
     theme: Literal["light", "dark"]
+    item: int | None = None
+    slice: int | None = None
+    shows: str = "auto"
 
     @classmethod
     def of(cls, chosen: argparse.Namespace) -> Drawing:
@@ -42,6 +62,9 @@ class Drawing:
             call=chosen.call,
             part=chosen.part,
             theme=chosen.theme,
+            item=chosen.item,
+            slice=chosen.slice,
+            shows=KINDS.get(chosen.shows, "auto"),
         )
 
     def shown(self, info: LayerInfo, calls: Sequence[Call], console: Console) -> Shown:
@@ -52,7 +75,8 @@ class Drawing:
         """
         name, call = title(info.name), one_call(calls, self.call or 1)
         path, tensor = one_tensor(call, self.part)
-        shown = arranged(tensor, known_layout(info, call, path), self.by, self.display)
+        layout = known_layout(info, call, path)
+        shown = arranged(tensor, layout, self.by, self.display, self._selection(name, tensor, layout, console))
         pages = page_count(shown.maps.channels, self.per_page)
         if self.page > pages:
             raise HookvizError(
@@ -67,6 +91,20 @@ class Drawing:
             console.note(f"{name} has {shown.maps.channels} channels, and this is page {self.page} of {pages}")
         console.note(f"{name}: {shown.maps.note}" if shown.maps.note else "")
         return shown
+
+    def _selection(self, name: str, tensor: Tensor, layout: Layout | None, console: Console) -> Selection:
+        lengths = axis_lengths(tensor.shape, layout.name if layout else "auto")
+        items, slices = lengths.get("N", 1), lengths.get("D", 1)
+        for option, asked, there, what in (
+            ("--item", self.item, items, item_name(layout)),
+            ("--slice", self.slice, slices, slice_name(layout)),
+        ):
+            counted = f"{there:,} {what}" + "s" * (there != 1)
+            if (asked or 1) > max(1, there):
+                raise HookvizError(f"{name} has {counted}, so there is no {what} {asked}.")
+            if there > 1 and asked is None:
+                console.note(f"{name} has {counted}, and this is {what} 1; {option} chooses another")
+        return Selection((self.item or 1) - 1, (self.slice or 1) - 1 if "D" in lengths else None, self.shows)
 
     def mosaic(self, shown: Shown) -> bytes:
         """A PNG, a pixel for each value: the very bytes of the page."""

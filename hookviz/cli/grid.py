@@ -9,7 +9,7 @@ from typing import TypeAlias, get_args
 
 from hookviz.cli.choice import ChosenLayer, add_layers, choose_layers, each
 from hookviz.cli.console import Console
-from hookviz.cli.drawing import Drawing
+from hookviz.cli.drawing import KINDS, Drawing
 from hookviz.cli.output_file import OutputFile
 from hookviz.cli.parser import Commands, Parser, add_command, add_device, add_image, add_model, positive
 from hookviz.cli.raw_values import Arrays, joined, layer_values
@@ -109,6 +109,24 @@ def _add_part(parser: Parser) -> None:
         "--part",
         metavar="PATH",
         help="of a layer that returns several tensors, as hookviz layers --json has it; by default the first",
+    )
+    part.add_argument(
+        "--item",
+        metavar="N",
+        type=positive,
+        help="of a batch, such as frames or windows, counted from 1; by default the first, and all of them in an .npz",
+    )
+    part.add_argument(
+        "--slice",
+        metavar="N",
+        type=positive,
+        help="of a volume, along its depth or time, counted from 1; by default the first, and all of them in an .npz",
+    )
+    part.add_argument(
+        "--shows",
+        choices=list(KINDS),
+        help="of complex numbers the magnitude, phase, real or imaginary part, of quantized ones the dequantized value "
+        "or the stored integer; by default the magnitude, or the dequantized value",
     )
 
 

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from hookviz.types import ChannelStatistics
 from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.style import escaped
-from hookviz.views import Mosaic, number, value_range
+from hookviz.views import Mosaic, value_range, value_text
 from hookviz.views.palette import LEVELS, css
 
 _WIDEST_TILE = 200
 """CSS pixels; a few small maps are not blown up to the whole width."""
 
 
-def mosaic_markup(picture: Mosaic, statistics: ChannelStatistics, layer: str) -> str:
-    """A page of channels, their numbers, and the legend of what is no level of the colormap."""
+def mosaic_markup(picture: Mosaic, shows: str, layer: str) -> str:
+    """A page of channels, their numbers, and the legend: what the values are of, and what the colours stand for."""
     geometry = picture.geometry
     alt = f"{len(geometry.channels)} channels of {layer}, {geometry.columns} in a row"
     if picture.note:
         return f'<p class="hv-quiet">{escaped(picture.note)}</p>'
-    cells = "".join(_cell(picture, statistics, position) for position in range(len(geometry.channels)))
+    cells = "".join(_cell(picture, position) for position in range(len(geometry.channels)))
     return (
         f'<figure class="hv-mosaic" style="max-width:{geometry.columns * _WIDEST_TILE}px">'
-        f'<img src="{data_url(picture.png)}" alt="{escaped(alt)}">{cells}</figure>{_legend(picture)}'
+        f'<img src="{data_url(picture.png)}" alt="{escaped(alt)}">{cells}</figure>{_legend(picture, shows)}'
     )
 
 
-def _cell(picture: Mosaic, statistics: ChannelStatistics, position: int) -> str:
+def _cell(picture: Mosaic, position: int) -> str:
     geometry = picture.geometry
     channel = geometry.channels[position]
     left, top = geometry.corner(position)
-    words = f"channel {channel}: {value_range(float(statistics.min[channel]), float(statistics.max[channel]))}"
+    low, high = float(picture.extremes.vmin[position]), float(picture.extremes.vmax[position])
+    words = f"channel {channel}: {value_range(low, high, numbers=picture.numbers)}"
     return (
         f'<span class="cell" title="{escaped(words)}" style="left:{100 * left / geometry.width:.3f}%;'
         f"top:{100 * top / geometry.height:.3f}%;width:{100 * geometry.tile_width / geometry.width:.3f}%;"
@@ -37,8 +37,10 @@ def _cell(picture: Mosaic, statistics: ChannelStatistics, position: int) -> str:
     )
 
 
-def _legend(picture: Mosaic) -> str:
-    entries = [f"<span>{_ramp(picture)}</span>"]
+def _legend(picture: Mosaic, shows: str) -> str:
+    entries = [] if shows == "value" else [f"<span><b>{escaped(shows)}</b></span>"]
+    if picture.numbers != "boolean":  # its two colours have names
+        entries.append(f"<span>{_ramp(picture)}</span>")
     entries += [
         f'<span><span class="swatch" style="background:{entry.colour}"></span>'
         f"{escaped(entry.label)} {entry.total:,}</span>"
@@ -60,7 +62,8 @@ def _ends(picture: Mosaic) -> tuple[str, str]:
     if picture.scale == "channel":
         return "each channel’s smallest", "largest"
     limits = picture.limits
-    return number(float(limits.vmin[0])), number(float(limits.vmax[0]))
+    low, high = (value_text(float(limit[0]), picture.numbers) for limit in (limits.vmin, limits.vmax))
+    return low, high
 
 
 def _colours(cmap: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import streamlit as st
@@ -14,8 +15,9 @@ from hookviz.views import figure_bytes, npz_bytes, statistics_csv
 
 
 def show_downloads(key: str, info: LayerInfo, shown: Shown, figure: Callable[[], Figure]) -> None:
-    """Buttons for the figure as PNG, SVG and PDF, the values as NPZ and the statistics as CSV."""
+    """Buttons for the figure as PNG, SVG and PDF, the whole tensor as NPZ and the statistics as CSV."""
     name = info.name or "network"
+    part = f"{name}.{file_part(shown.part)}" if shown.part else name
     files: dict[str, tuple[str, Callable[[], bytes | str]]] = {
         "PNG": ("image/png", lambda: figure_bytes(figure(), "png", dpi=PAPER_DPI)),
         "SVG": ("image/svg+xml", lambda: figure_bytes(figure(), "svg")),
@@ -29,9 +31,15 @@ def show_downloads(key: str, info: LayerInfo, shown: Shown, figure: Callable[[],
             st.download_button(
                 title,
                 make,
-                file_name=f"{name}.{title.lower()}",
+                file_name=f"{name if title == 'NPZ' else part}.{title.lower()}",
                 mime=mime,
                 key=f"download-{title}-{key}",
                 type="tertiary",
                 on_click="ignore",
             )
+
+
+def file_part(words: str) -> str:
+    """The part of a tensor for a file's name: ``item-2.slice-3`` of ``item 2 of 49  ·  slice 3 of 8``."""
+    parts = (re.sub(r" of [\d,]+$", "", part) for part in words.split("  ·  "))
+    return ".".join(part.replace(" ", "-") for part in parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 from torch import Tensor
@@ -10,12 +10,14 @@ from torch import Tensor
 from hookviz.hooks import Call, Overwrite
 from hookviz.hooks.structure import leaves
 from hookviz.layer_picture import PER_PAGE, Shown, arranged, draw_figure, known_layout
-from hookviz.types import LayerInfo
+from hookviz.models.catalogue import model_task
+from hookviz.types import LayerInfo, Layout
 from hookviz.ui import state
 from hookviz.ui.downloads import show_downloads
 from hookviz.ui.layer_picker import kind, size
 from hookviz.ui.layer_views import channel_counts, show_figure, show_histogram, show_mosaic, show_numbers
 from hookviz.ui.layout_choice import choose_layout
+from hookviz.ui.part_choice import choose_part, taken_over
 from hookviz.ui.resources import LayerCapture
 from hookviz.ui.sentences import one_sentence
 from hookviz.ui.style import badge, escaped, show
@@ -119,42 +121,67 @@ def _title(info: LayerInfo, details: str, *badges: str) -> str:
 
 
 def _show_body(card: Card, call: Call, path: str, tensor: Tensor) -> None:
+    belongs_to = f"{card.view} {call.index} {path}"
     with st.container(horizontal=True, vertical_alignment="center"):
-        kind = st.segmented_control(
-            "View",
-            [_MOSAIC, _FIGURE],
-            default=_MOSAIC,
-            required=True,
-            key=f"view-{card.position}",
-            label_visibility="collapsed",
-        )
-        pages_place, layout_place = st.container(width="content"), st.container(width="content")
+        view_place, pages_place, layout_place = (st.container(width="content") for _ in range(3))
     with layout_place:
-        layout = choose_layout(card.position, card.view, tensor, known_layout(card.info, call, path))
-    shown = arranged(tensor, layout, state.chosen_order(), state.display())
+        layout = choose_layout(card.position, card.view, tensor, _layout_found(card, call, path))
+    selection = choose_part(card.position, belongs_to, tensor, layout)
+    shown = arranged(tensor, layout, state.chosen_order(), state.display(), selection)
+    with view_place:
+        view = _choose_view(card, shown)
     with pages_place:
-        page = _choose_page(card, call, shown)
-    if kind == _FIGURE:
-        show_figure(card.info, shown, page)
-        histogram, numbers = st.columns([2, 3], gap="medium", vertical_alignment="center")
-    else:
+        page = _choose_page(card, belongs_to, shown) if view == _MOSAIC or shown.picture in {"maps", "lines"} else 0
+    if view == _MOSAIC:
         pictures, histogram = st.columns([3, 2], gap="medium")
         numbers = histogram
         with pictures:
             show_mosaic(card.info, shown, page)
-    with histogram:
-        show_histogram(shown.summary)
-    with numbers:
-        show_numbers(shown.summary, channel_counts(card.info, shown.statistics))
-    key = f"{card.position}-{card.view}-{call.index}"
-    show_downloads(key, card.info, shown, lambda: draw_figure(card.info, shown, page))
+    else:
+        show_figure(card.info, shown, page)
+        histogram, numbers = st.columns([2, 3], gap="medium", vertical_alignment="center")
+    if shown.summary.count > 1:
+        with histogram:
+            show_histogram(shown.summary)
+        with numbers:
+            show_numbers(shown.summary, _about(card, shown, layout))
+    show_downloads(f"{card.position}-{belongs_to}", card.info, shown, lambda: draw_figure(card.info, shown, page))
 
 
-def _choose_page(card: Card, call: Call, shown: Shown) -> int:
+def _layout_found(card: Card, call: Call, path: str) -> Layout | None:
+    """What is known of the axes; the volumes of a network that takes films have their frames along the depth."""
+    found = known_layout(card.info, call, path)
+    if found and "D" in found.name and not found.note and model_task(state.chosen(state.MODEL)) == "video":
+        return replace(found, note="depth is time")
+    return found
+
+
+def _choose_view(card: Card, shown: Shown) -> str:
+    """Mosaic or figure; where a mosaic would be of single values or rows, the figure comes first."""
+    if shown.picture == "number":
+        return _FIGURE
+    maps = shown.picture == "maps"
+    view = st.segmented_control(
+        "View",
+        [_MOSAIC, _FIGURE],
+        default=_MOSAIC if maps else _FIGURE,
+        required=True,
+        key=f"view-{card.position}" if maps else f"view-{card.position}-{shown.picture}",
+        label_visibility="collapsed",
+    )
+    return view or _MOSAIC
+
+
+def _about(card: Card, shown: Shown, layout: Layout) -> dict[str, str]:
+    over = taken_over(shown.tensor, layout)
+    return ({"taken over": over} if over else {}) | channel_counts(card.info, shown.statistics)
+
+
+def _choose_page(card: Card, belongs_to: str, shown: Shown) -> int:
     channels = shown.maps.channels
     pages = page_count(channels, PER_PAGE)
     key = f"page-{card.position}"
-    state.settle_index(key, pages, f"{card.view} {call.index}", first=1)
+    state.settle_index(key, pages, belongs_to, first=1)
     if pages == 1:
         return 0
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -13,20 +13,35 @@ from hookviz.ui.channel_mosaic import mosaic_markup
 from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.sentences import sentence
 from hookviz.ui.style import escaped, show, theme_name
-from hookviz.views import figure_bytes, histogram_figure, number
+from hookviz.views import figure_bytes, histogram_figure, number, single_value, value_text
+from hookviz.views.labels import numbers_of
+
+CSS_PIXELS_AN_INCH = 96
+_FIGURE_WORDS = {
+    "maps": "Channels of {} with numbers, ranges and a colour bar",
+    "lines": "Channels of {} as lines with numbers and ranges",
+    "bars": "Values of {} as bars, the largest with their numbers",
+}
 
 
 def show_mosaic(info: LayerInfo, shown: Shown, page: int) -> None:
     """A page of channels, a pixel for each value."""
-    show(mosaic_markup(draw_mosaic(shown, page), shown.statistics, info.name or "the whole network"))
+    of = ", ".join(filter(None, [info.name or "the whole network", shown.part]))
+    show(mosaic_markup(draw_mosaic(shown, page), shown.maps.shows, of))
     _show_note(shown)
 
 
 def show_figure(info: LayerInfo, shown: Shown, page: int) -> None:
-    """The same page as a matplotlib figure with numbered channels and a colour bar."""
-    png = figure_bytes(draw_figure(info, shown, page, theme=theme_name()), "png", dpi=150)
-    alt = f"Channels of {info.name or 'the whole network'} with numbers, ranges and a colour bar"
-    show(f'<div class="hv-figure"><img src="{data_url(png)}" alt="{escaped(alt)}"></div>')
+    """The same page as a matplotlib figure that can be read by itself; one value as text."""
+    if shown.picture == "number":
+        what = "" if shown.maps.shows == "value" else f'<span class="what">{escaped(shown.maps.shows)}</span>'
+        show(f'<div class="hv-value">{what}{escaped(single_value(shown.maps))}</div>')
+    else:
+        figure = draw_figure(info, shown, page, theme=theme_name())
+        alt = _FIGURE_WORDS[shown.picture].format(info.name or "the whole network")
+        widest = round(1.25 * CSS_PIXELS_AN_INCH * figure.get_figwidth())
+        source = data_url(figure_bytes(figure, "png", dpi=150))
+        show(f'<div class="hv-figure"><img src="{source}" alt="{escaped(alt)}" style="max-width:{widest}px"></div>')
     _show_note(shown)
 
 
@@ -55,8 +70,8 @@ def _moments(summary: Summary) -> dict[str, str]:
     rows = {
         "mean": _text(summary.mean),
         "sd (population)": _text(summary.std),
-        "min": _text(summary.min),
-        "max": _text(summary.max),
+        "min": _extreme(summary, summary.min),
+        "max": _extreme(summary, summary.max),
         "zeros": "n/a" if summary.sparsity is None else f"{100 * summary.sparsity:.1f} %",
         "values": f"{summary.count:,}",
     }
@@ -69,7 +84,7 @@ def channel_counts(info: LayerInfo, statistics: ChannelStatistics) -> dict[str, 
     channels = len(statistics.mean)
     constant, silent = constant_channels(statistics), dead_channels(statistics, info.class_name)
     if constant:
-        rows["constant channels"] = f"{constant} of {channels}"
+        rows["constant channels here"] = f"{constant} of {channels}"
     if silent is not None:
         rows["channels all zero here"] = f"{silent} of {channels}"
     return rows
@@ -78,6 +93,12 @@ def channel_counts(info: LayerInfo, statistics: ChannelStatistics) -> dict[str, 
 def _non_finite(summary: Summary) -> dict[str, str]:
     counts = {"NaN": summary.nan, "+Inf": summary.posinf, "−Inf": summary.neginf}
     return {name: f"{count:,}" for name, count in counts.items() if count}
+
+
+def _extreme(summary: Summary, value: float | None) -> str:
+    """A value that is in the tensor: an integer has all its digits."""
+    integer = numbers_of(summary.dtype, summary.shows) == "integer"
+    return value_text(value, "integer") if integer and value is not None else _text(value)
 
 
 def _text(value: float | None) -> str:

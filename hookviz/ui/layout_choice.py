@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from torch import Tensor
 
-from hookviz.layout import READERS
+from hookviz.layout import AUTO, READERS
 from hookviz.types import Layout
 
 _MEANINGS = {
@@ -13,16 +13,18 @@ _MEANINGS = {
     "C": "channels",
     "H": "height",
     "W": "width",
-    "D": "depth",
+    "D": "depth or time",
     "L": "tokens or positions",
 }
 
 
 def choose_layout(position: int, view: str, tensor: Tensor, found: Layout | None) -> Layout:
-    """The layout to read a tensor in, by default the one found for it."""
-    suggested = found or Layout("auto", known=False)
+    """The layout to read a tensor in, by default the one found for it; which it is stands on the card, always."""
+    suggested = found or Layout("auto", known=tensor.ndim < 2)
     names = [name for name in READERS if len(name) == tensor.ndim and name != "scalar"]
-    if tensor.ndim < 3 or not names:
+    if len(names) < 2:
+        st.caption(_title(suggested, tensor), width="content")
+        _show_note(suggested)
         return suggested
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         place = st.popover(_title(suggested, tensor), type="tertiary", key=f"layout-{position}")
@@ -39,7 +41,7 @@ def choose_layout(position: int, view: str, tensor: Tensor, found: Layout | None
 
 
 def _title(layout: Layout, tensor: Tensor) -> str:
-    name = layout.name if layout.name != "auto" else {3: "NLC", 4: "NCHW", 5: "NCDHW"}.get(tensor.ndim, "auto")
+    name = layout.name if layout.name != "auto" or tensor.ndim >= len(AUTO) else AUTO[tensor.ndim]
     grid = f" on {layout.grid[0]} × {layout.grid[1]}" if layout.grid else ""
     return f"Axes read as {name}{grid}"
 

@@ -8,6 +8,7 @@ from typing import TypedDict, get_args
 
 import streamlit as st
 
+from hookviz.layer_picture import Display
 from hookviz.models import list_models, own
 from hookviz.samples import list_samples
 from hookviz.types import ChannelOrder, Scale
@@ -25,14 +26,6 @@ _LAYERS_OF = "model that the chosen layers belong to"
 _TREE_TURN = "number of the choice in the tree that was heard last"
 
 DEFAULT_WEIGHTS = "default"
-
-
-class Display(TypedDict):
-    """How values become colours."""
-
-    scale: Scale
-    robust: bool
-    cmap: str
 
 
 class TreeChoice(TypedDict):

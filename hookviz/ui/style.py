@@ -36,6 +36,9 @@ _CSS = """
   color: #fff; background: rgba(10, 14, 22, .58); pointer-events: none; }
 .hv-drawn img { display: block; max-width: 100%; max-height: 26rem; border-radius: 8px; }
 .hv-figure img { display: block; width: 100%; height: auto; }
+.hv-value { font-size: clamp(2rem, 6cqw, 3.2rem); font-weight: 600; line-height: 1.3; overflow-wrap: anywhere;
+  font-variant-numeric: tabular-nums; }
+.hv-value .what { font-size: .9rem; font-weight: 400; opacity: .62; margin-right: .6rem; }
 .hv-legend { display: flex; flex-wrap: wrap; gap: .2rem .9rem; margin-top: .45rem; font-size: .8rem; opacity: .85; }
 .hv-legend .swatch { display: inline-block; width: .75em; height: .75em; border-radius: 2px; margin-right: .35em;
   vertical-align: -.05em; outline: 1px solid color-mix(in srgb, currentColor 25%, transparent); }
@@ -44,6 +47,7 @@ _CSS = """
 .hv-numbers { display: flex; flex-wrap: wrap; gap: .3rem 1.25rem; font-variant-numeric: tabular-nums; font-size: .88rem;
 } .hv-numbers .what { opacity: .62; margin-right: .35em; }
 .st-key-scale button { padding-inline: .4rem; }
+[class*="st-key-shows-"] button { padding-inline: .6rem; }
 @media (max-width: 640px) {
   .block-container, [data-testid="stMainBlockContainer"] { padding-top: 4.6rem; }
   .hv-bars { grid-template-columns: minmax(6rem, 8.5rem) 1fr 3.6rem; }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hookviz.views.canvas import Canvas
-from hookviz.views.labels import NO_FINITE, number
+from hookviz.views.labels import NO_FINITE, number, numbers_of, value_text
 from hookviz.views.theme import theme_colours
 from hookviz.views.value_axis import ValueAxis, count_axis
 
@@ -94,7 +94,9 @@ def _words(part: _Part) -> list[str]:
     summary = part.summary
     words = [f"{part.name}:  {summary.count:,} values"]
     if summary.min is not None and summary.max is not None:
-        words += [f"min {number(summary.min)}", f"max {number(summary.max)}"]
+        integer = numbers_of(summary.dtype, summary.shows) == "integer"
+        low, high = (value_text(value, "integer" if integer else "real") for value in (summary.min, summary.max))
+        words += [f"min {low}", f"max {high}"]
     if summary.sparsity is not None:
         words.append(f"zeros {number(100 * summary.sparsity, 3)} %")
     return words

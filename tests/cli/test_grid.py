@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from hookviz import cli
 from hookviz.layout import channel_maps
 from hookviz.samples import sample_bytes
-from hookviz.views import channel_grid_figure, figure_bytes, mosaic
+from hookviz.views import channel_grid_figure, figure_bytes, mosaic, vector_figure
 from tests.cli.shell import python_m_hookviz
 from tests.cli.truth import returned
 
@@ -167,7 +167,7 @@ class TestFigure:
 
     def test_png_is_the_figure_on_request_as_fine_as_the_page_s_download(self, tmp_path: Path) -> None:
         assert grid("--layers", "fc2", "--figure", "--theme", "dark", "-o", tmp_path / "fc2.png") == 0
-        figure = channel_grid_figure(channel_maps(digit("fc2")), title="fc2  Linear  10", theme="dark")
+        figure = vector_figure(channel_maps(digit("fc2")), title="fc2  Linear  10", theme="dark")
         assert (tmp_path / "fc2.png").read_bytes() == figure_bytes(figure, "png", dpi=200)
 
     def test_pdf_of_one_layer_is_the_page_s_download(self, tmp_path: Path) -> None:
