@@ -8,9 +8,11 @@ from hookviz.hooks.distill import Distillation, Feature, distill
 from hookviz.hooks.edit import edit
 from hookviz.hooks.edits import AddNoise, Clamp, Edit, KeepOnly, ReplaceByMean, Scale, Zero
 from hookviz.hooks.estimate import Estimate, estimate
+from hookviz.hooks.grad_inputs import GradInputs, compare_grad_inputs
 from hookviz.hooks.gradient_flow import GradientFlow, GradientStatistics, gradient_flow
 from hookviz.hooks.gradient_monitor import GradientMonitor
 from hookviz.hooks.layers import list_layers
+from hookviz.hooks.lint import HookFinding, lint_hooks
 from hookviz.hooks.listing import HookInfo, list_hooks, remove_hooks
 from hookviz.hooks.nonfinite import NonfiniteReport, NonfiniteSite, find_nonfinite
 from hookviz.hooks.operations import list_operations, record_operations
@@ -37,11 +39,13 @@ __all__ = [
     "Feature",
     "Firing",
     "FlowingClamp",
+    "GradInputs",
     "GradientClipping",
     "GradientFlow",
     "GradientMonitor",
     "GradientStatistics",
     "HookCost",
+    "HookFinding",
     "HookHandles",
     "HookInfo",
     "KeepOnly",
@@ -61,6 +65,7 @@ __all__ = [
     "attach_global",
     "clamp_flowing_gradients",
     "clip_parameter_gradients",
+    "compare_grad_inputs",
     "debug",
     "distill",
     "edit",
@@ -68,6 +73,7 @@ __all__ = [
     "find_nonfinite",
     "gradient_flow",
     "hook_cost",
+    "lint_hooks",
     "list_hooks",
     "list_layers",
     "list_operations",

@@ -96,8 +96,7 @@ class HookHandles:
 
     def __init__(self) -> None:
         self._handles: list[RemovableHandle] = []
-        self._backward_flags: list[tuple[nn.Module, bool | None]] = []
-        self._global_flags: list[bool | None] = []
+        self._marked: list[nn.Module | None] = []
         self._sweep_at = 1024
         self.when_removed: list[Callable[[], object]] = []
         self.emulated: tuple[str, ...] = ()
@@ -121,7 +120,8 @@ class HookHandles:
             raise HookvizError(f"no hook kind {kind!r}; choose one of {', '.join(_REGISTER)}.")
         register = getattr(module, _REGISTER[kind])
         with _registering:
-            self._backward_flags.append((module, module._is_full_backward_hook))
+            if kind == "backward":
+                self._mark(module)
             try:
                 self._note(register(hook, **options), hook, module)
             except RuntimeError as error:
@@ -130,12 +130,25 @@ class HookHandles:
                     "not its scripted form."
                 ) from error
 
+    def add_deprecated_backward(self, module: nn.Module, hook: Hook) -> None:
+        """Register ``hook`` by torch's deprecated ``register_backward_hook``, to show what it gives."""
+        with _registering:
+            self._mark(module)
+            self._note(module.register_backward_hook(hook), hook, module)
+
     def add_global(self, hook: Hook, kind: str, **options: bool) -> None:
         """Register ``hook`` on every module of the process, with torch's own options for that kind."""
         register = getattr(torch_module, _REGISTER_GLOBAL[kind])
         with _registering:
-            self._global_flags.append(torch_module._global_is_full_backward_hook)
+            if kind == "backward":
+                self._mark(None)
             self._note(register(hook, **options), hook, None)
+
+    def _mark(self, module: nn.Module | None) -> None:
+        """Remember what torch's first backward hook on a module is about to change."""
+        if not _backward_hooks(module):
+            _marks[id(module)] = getattr(*_mark_of(module))
+        self._marked.append(module)
 
     def _note(self, handle: RemovableHandle, hook: Hook, module: nn.Module | None) -> None:
         self._handles.append(handle)
@@ -175,18 +188,26 @@ class HookHandles:
                 known = _registered.pop(handle.id, None)
                 if known and isinstance(known.installed, Closable):
                     known.installed.function = None
-            while self._backward_flags:
-                _restore_backward_flag(*self._backward_flags.pop())
-            while self._global_flags:
-                flag = self._global_flags.pop()
-                if not torch_module._global_backward_hooks:
-                    torch_module._global_is_full_backward_hook = flag
+            while self._marked:
+                _restore_mark(self._marked.pop())
 
 
-def _restore_backward_flag(module: nn.Module, flag: bool | None) -> None:
-    """Torch marks a module at its first backward hook and never takes the mark back, which forbids the other kind."""
-    if not module._backward_hooks:
-        module._is_full_backward_hook = flag
+_marks: dict[int, bool | None] = {}
+"""Torch marks a module at its first backward hook and never takes the mark back, which forbids the other kind. Here is
+what the mark was, by the module's id, for whichever of several blocks is the last to leave."""
+
+
+def _mark_of(module: nn.Module | None) -> tuple[Any, str]:
+    return (torch_module, "_global_is_full_backward_hook") if module is None else (module, "_is_full_backward_hook")
+
+
+def _backward_hooks(module: nn.Module | None) -> Mapping[int, Hook]:
+    return torch_module._global_backward_hooks if module is None else module._backward_hooks
+
+
+def _restore_mark(module: nn.Module | None) -> None:
+    if id(module) in _marks and not _backward_hooks(module):
+        setattr(*_mark_of(module), _marks.pop(id(module)))
 
 
 class BoundHook:

@@ -57,6 +57,14 @@ def private_copy(module: nn.Module, *, tensor: Callable[[Tensor], Tensor] | None
     return copied
 
 
+def detached_copy(module: nn.Module) -> nn.Module:
+    """A private copy whose parameters are its own too, so that a backward pass writes no ``.grad`` but the copy's.
+
+    The values are shared all the same; nothing may write into them.
+    """
+    return private_copy(private_copy(module), tensor=lambda tensor: tensor)
+
+
 def on_meta(tensor: Tensor) -> Tensor:
     """The same shape, dtype and strides on the meta device, where nothing is computed."""
     return torch.empty_like(tensor, device="meta")
@@ -89,7 +97,7 @@ def _bring_own_hooks(module: nn.Module, memo: dict[int, Any], tree: set[int]) ->
     brought: set[int] = set()
     for attribute in _HOOK_DICTS:
         hooks: dict[int, Any] = getattr(module, attribute)
-        own = {number: hook for number, hook in hooks.items() if _is_part_of_model(hook, tree)}
+        own = {number: hook for number, hook in hooks.items() if is_part_of_model(hook, tree)}
         memo[id(hooks)].update((number, copy.deepcopy(hook, memo)) for number, hook in own.items())
         brought |= own.keys()
     for attribute in _HOOK_OPTIONS:
@@ -108,7 +116,8 @@ def _share_packed_weights(module: nn.Module, memo: dict[int, Any]) -> None:
             memo[id(module)].__dict__[name] = value
 
 
-def _is_part_of_model(hook: Any, tree: set[int]) -> bool:
+def is_part_of_model(hook: Any, tree: set[int]) -> bool:
+    """Whether a hook is torch's own (pruning, weight norm) or a method of a module whose id is in ``tree``."""
     while isinstance(hook, partial):
         hook = hook.func
     owner = hook.__self__ if isinstance(hook, MethodType) else hook

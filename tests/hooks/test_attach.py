@@ -451,3 +451,17 @@ def test_a_copy_made_meanwhile_runs_like_its_original() -> None:
     net = InplaceReLUNet()
     with attach(net, {"0": lambda *_: None}, "backward", emulate=True):
         assert copy.deepcopy(net)(torch.ones(1, 3, 5, 5)).shape == (1, 4, 3, 3)
+
+
+@pytest.mark.parametrize("first_out", [0, 1])
+def test_blocks_that_overlap_leave_torchs_backward_mark_as_it_was(first_out: int) -> None:
+    """C21: torch marks a module at its first backward hook; whichever block is left last takes the mark back."""
+    net = nn.Linear(2, 2)
+    blocks = [attach(net, {"": lambda *_: None}, "backward") for _ in range(2)]
+    for block in (*blocks, attach(net, {"": lambda *_: None})):
+        block.__enter__()
+    blocks[first_out].__exit__(None, None, None)
+    assert net._backward_hooks
+    blocks[1 - first_out].__exit__(None, None, None)
+    assert net._is_full_backward_hook is None
+    net.register_backward_hook(lambda *_: None)

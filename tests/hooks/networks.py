@@ -1,0 +1,26 @@
+"""The four networks every function is tested on: plain, residual in place, concatenating, residual with a view."""
+
+from __future__ import annotations
+
+import torch
+import torchvision
+from torch import Tensor, nn
+
+from hookviz.models import load_model
+
+NETWORKS = ("simple_cnn", "resnet18", "densenet121", "mobilenet_v2")
+
+
+def network(name: str) -> nn.Module:
+    """The network in eval mode, untrained but seeded, a new one at each call; its own classes are not needed."""
+    if name == "simple_cnn":
+        return load_model(name, device="cpu").module.eval()
+    torch.manual_seed(0)
+    made: nn.Module = torchvision.models.get_model(name, weights=None)
+    return made.eval()
+
+
+def example(name: str) -> Tensor:
+    """A batch of two that the network takes."""
+    generator = torch.Generator().manual_seed(1)
+    return torch.rand(2, 3, 32, 32, generator=generator)
