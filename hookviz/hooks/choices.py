@@ -108,4 +108,4 @@ def _before_last_attention(layers: Sequence[LayerInfo], last: LayerInfo) -> str 
 
 def _channels_last(info: LayerInfo) -> bool:
     layout = info.layouts[-1]
-    return layout is not None and layout.name in {"NHWC", "NLC"}
+    return layout is not None and layout.name in {"NHWC", "NLC", "LNC"}
