@@ -6,7 +6,7 @@ import argparse
 import runpy
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def add(commands: Commands) -> Parser:
         "app",
         run,
         help="open the page in a browser",
-        usage="hookviz app [--port PORT] [--model MODEL]... [-- STREAMLIT OPTIONS]",
+        usage="hookviz app [--port PORT] [--model MODEL]... [--hook HOOK]... [-- STREAMLIT OPTIONS]",
         description="Open the page. What follows -- goes to streamlit run, for instance: -- --server.headless true",
         examples=_EXAMPLES,
     )
@@ -45,19 +45,29 @@ def add(commands: Commands) -> Parser:
         help="package.module:factory of a network of your own to offer on the page; may be given several times; "
         "by default none",
     )
+    parser.add_argument(
+        "--hook",
+        metavar="HOOK",
+        action="append",
+        default=[],
+        help="package.module:function of a hook of your own to offer on the page Hooks; may be given several times; "
+        "by default none",
+    )
     return parser
 
 
 def run(chosen: argparse.Namespace, _: Console) -> int:
     """Become the server: one interpreter, and Ctrl-C goes where it should."""
-    sys.argv = ["streamlit", "run", str(_START), *_words(chosen.port, chosen.model, chosen.streamlit_options)]
+    sys.argv = ["streamlit", "run", str(_START), *_words(chosen)]
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
     return 0
 
 
-def _words(port: int | None, models: Sequence[str], streamlit_options: Sequence[str]) -> list[str]:
+def _words(chosen: argparse.Namespace) -> list[str]:
     """Streamlit's options, and behind a second ``--`` those of the page itself."""
-    options, page = list(streamlit_options), [word for model in models for word in ("--model", model)]
+    options, port = list(chosen.streamlit_options), chosen.port
+    page = [word for model in chosen.model for word in ("--model", model)]
+    page += [word for hook in chosen.hook for word in ("--hook", hook)]
     if "--" in options:
         end = options.index("--")
         options, page = options[:end], [*page, *options[end + 1 :]]

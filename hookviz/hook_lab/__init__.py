@@ -15,7 +15,7 @@ from hookviz.hook_lab.experiment import (
     LossKind,
 )
 from hookviz.hook_lab.gradients import ClippedNorms, LayerGradient, clipped_norms, layer_gradient, measure_flow
-from hookviz.hook_lab.lint import Finding, HookLint, lint_hooks
+from hookviz.hook_lab.lint import HookSurvey, Remark, survey_hooks
 from hookviz.hook_lab.loading_code import IMAGE_FILE, OWN_WEIGHTS_FILE, LoadingCode, loading_code
 from hookviz.hook_lab.trial import Outcome, Trial, list_firings, try_hook
 from hookviz.hook_lab.witness import Seen
@@ -30,9 +30,8 @@ __all__ = [
     "Action",
     "ClippedNorms",
     "Experiment",
-    "Finding",
     "HookLabError",
-    "HookLint",
+    "HookSurvey",
     "LabCost",
     "LabKind",
     "LayerGradient",
@@ -41,15 +40,16 @@ __all__ = [
     "LossKind",
     "Note",
     "Outcome",
+    "Remark",
     "Seen",
     "Trial",
     "clipped_norms",
     "hook_code",
     "layer_gradient",
-    "lint_hooks",
     "list_firings",
     "loading_code",
     "measure_cost",
     "measure_flow",
+    "survey_hooks",
     "try_hook",
 ]

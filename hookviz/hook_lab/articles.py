@@ -24,8 +24,13 @@ NOTES = (
 import torch
 from torch import nn
 
+
+def look(module, grad_input, grad_output):
+    print(len(grad_input), grad_input[0].shape)
+
+
 layer = nn.Linear(4, 2)
-layer.register_full_backward_hook(lambda module, grad_input, grad_output: print(len(grad_input), grad_input[0].shape))
+layer.register_full_backward_hook(look)
 layer.weight.register_post_accumulate_grad_hook(lambda weight: print("weight", weight.grad.shape))
 layer(torch.ones(1, 4, requires_grad=True)).sum().backward()
 """,
@@ -33,7 +38,7 @@ layer(torch.ones(1, 4, requires_grad=True)).sum().backward()
     ),
     Note(
         "“Write grad_input[0] = … in the hook to change the gradient.”",
-        "grad_input is a tuple, and assigning to its items raises. Return a new tuple instead.",
+        "It is a tuple, and assigning to its items raises. Return a new tuple instead.",
         """\
 import torch
 from torch import nn
@@ -44,7 +49,7 @@ def assign(module, grad_input, grad_output):
         grad_input[0] = grad_input[0] * 0
     except TypeError as error:
         print(error)
-    return (grad_input[0] * 0,)
+    return (torch.zeros_like(grad_input[0]),)
 
 
 layer = nn.Linear(4, 2)

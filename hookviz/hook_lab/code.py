@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hookviz.hook_lab.experiment import Experiment
 from hookviz.hook_lab.loading_code import LoadingCode
 
@@ -41,7 +43,7 @@ def hook_code(experiment: Experiment, loading: LoadingCode, dimensions: int, *, 
         _run(experiment, loading),
         _printed(experiment, loading),
     ]
-    return "\n\n".join(parts) + "\n"
+    return re.sub(r"\n{4,}", "\n\n\n", "\n\n".join(parts)) + "\n"
 
 
 def _sorted(imports: str) -> str:

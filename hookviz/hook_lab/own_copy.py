@@ -8,20 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from hookviz.hook_lab.experiment import HookLabError, LossChoice
-from hookviz.hooks import private_copy
+from hookviz.hooks.private_copy import detached_copy
 from hookviz.hooks.structure import each_tensor, leaves
 
 
 def own_copy(module: nn.Module) -> nn.Module:
-    """A copy in eval mode: the weights' values are shared, ``.grad``, buffers and hooks are its own.
-
-    ``private_copy`` shares the parameters themselves, whose ``.grad`` a backward pass of another session would write.
-    """
-    return private_copy(private_copy(module), tensor=_itself).eval()
-
-
-def _itself(tensor: Tensor) -> Tensor:
-    return tensor
+    """A copy in eval mode: the weights' values are shared; ``.grad``, buffers and hooks are its own."""
+    return detached_copy(module).eval()
 
 
 def own_inputs(arguments: tuple[Any, ...], *, gradients: bool) -> tuple[Any, ...]:

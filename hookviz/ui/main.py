@@ -1,4 +1,4 @@
-"""The page, from top to bottom."""
+"""Both pages, from top to bottom."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from hookviz.types import LayerInfo
 from hookviz.ui import resources, state
 from hookviz.ui.before_run import choose_keeping
 from hookviz.ui.checkpoint_report import show_report
+from hookviz.ui.hooks_page.page import show_hooks_page
+from hookviz.ui.hooks_page.subject import Subject
 from hookviz.ui.layer_card import Card, show_layer
 from hookviz.ui.layer_picker import choose_layers
 from hookviz.ui.prediction_panel import show_input, show_result
@@ -34,10 +36,13 @@ from hookviz.ui.sidebar import (
 from hookviz.ui.statistics_card import show_statistics
 from hookviz.ui.style import apply_style, escaped, show
 
+_HOOKS = "hooks"
+
 
 def run() -> None:
-    """Show the page."""
+    """Show the page that the reader is on; the sidebar is the same on both."""
     apply_style()
+    page = _navigate()
     with one_sentence():
         state.begin()
         with st.sidebar:
@@ -56,9 +61,31 @@ def run() -> None:
         if model is None:
             state.write_address(resources.default_weights(name), layers=False)
             return
-        _show_network(chosen.key, model, image, device_place)
+        if page == _HOOKS:
+            more = _show_hooks(chosen, model, image)
+            state.write_address(resources.default_weights(name), layers=False, more=more)
+        else:
+            _show_network(chosen.key, model, image, device_place)
         with notes_place:
             _show_notes()
+
+
+def _navigate() -> str:
+    """Show the names of the pages, and say which one the reader is on: its part of the address."""
+    explore = st.Page(_nothing, title="Explore", default=True, url_path="explore")
+    return st.navigation([explore, st.Page(_nothing, title="Hooks", url_path=_HOOKS)], position="top").url_path
+
+
+def _nothing() -> None:
+    """Stand for a page: what it shows, run() does, since the sidebar chooses what it is of."""
+
+
+def _show_hooks(chosen: resources.ChosenModel, model: Model, image: ChosenImage) -> dict[str, str]:
+    key = (chosen.key, image.key)
+    seen = resources.get_image(image.key, model.task in resources.MOVING, image.content, image.second)
+    batch = resources.get_batch(key, model, seen)
+    layers = resources.get_layers((key[0], tuple(batch.shape)), model, batch)
+    return show_hooks_page(Subject(key, model, batch, tuple(layers), chosen.own_weights is not None))
 
 
 def _show_notes() -> None:

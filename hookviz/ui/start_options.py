@@ -22,9 +22,14 @@ class StartError(HookvizError):
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """What the page was started with: ``models`` are targets of networks, to stand before all others."""
+    """What the page was started with.
+
+    ``models`` are targets of networks, to stand before all others; ``hooks`` those of functions with a hook's
+    signature, each ``package.module:function``.
+    """
 
     models: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -55,4 +60,6 @@ def read_options(words: Sequence[str]) -> StartOptions:
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("--model", action="append", default=[])
-    return StartOptions(tuple(parser.parse_args(list(words)).model))
+    parser.add_argument("--hook", action="append", default=[])
+    found = parser.parse_args(list(words))
+    return StartOptions(tuple(found.model), tuple(found.hook))

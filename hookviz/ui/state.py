@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TypedDict, get_args
 
@@ -215,8 +215,47 @@ def settle_index(key: str, count: int, belongs_to: str, *, first: int) -> None:
     st.session_state[owner] = belongs_to
 
 
-def write_address(default_weights: str, *, layers: bool = True) -> None:
-    """Put the view into the address; what is a default may be absent."""
+def settle_choice(key: str, options: Sequence[str], default: str, *, parameter: str | None = None) -> None:
+    """Make a widget's value one of those there are.
+
+    It is as chosen, as chosen before another page was shown, as the address asks in ``parameter``, or the default.
+    """
+    kept = st.session_state.get(key, st.session_state.get(_kept(key)))
+    asked = st.query_params.get(parameter, default) if kept is None and parameter else kept
+    if asked not in options and kept is None and parameter:
+        asked = _default_with_note(parameter, str(asked), default)
+    st.session_state[key] = st.session_state[_kept(key)] = asked if asked in options else default
+
+
+def settle_value(key: str, default: float) -> None:
+    """Give a number's widget the value it had before another page was shown, or the default."""
+    value = st.session_state.get(key, st.session_state.get(_kept(key), default))
+    st.session_state[key] = st.session_state[_kept(key)] = value
+
+
+def settled(key: str) -> str:
+    """The value that a widget was given last."""
+    value: str = st.session_state[_kept(key)]
+    return value
+
+
+def _kept(key: str) -> str:
+    return f"{key} chosen last"
+
+
+def ask_for(what: str, of: str) -> None:
+    """Note that a button asked for something that takes its time."""
+    st.session_state[f"{what} asked for"] = of
+
+
+def asked_for(what: str) -> str:
+    """What a button asked for last, ``""`` before it did."""
+    of: str = st.session_state.get(f"{what} asked for", "")
+    return of
+
+
+def write_address(default_weights: str, *, layers: bool = True, more: Mapping[str, str] | None = None) -> None:
+    """Put the view into the address, with ``more`` that a page has of its own; what is a default may be absent."""
     view: dict[str, str | list[str]] = {
         key: chosen(key) for key, options in _options().items() if chosen(key) != options[0]
     }
@@ -227,6 +266,7 @@ def write_address(default_weights: str, *, layers: bool = True) -> None:
         view[UPLOAD] = "1"
     if layers and st.session_state.get(LAYERS):
         view["layer"] = st.session_state[LAYERS]
+    view |= more or {}
     if {key: st.query_params.get_all(key) for key in st.query_params} != {
         key: value if isinstance(value, list) else [value] for key, value in view.items()
     }:

@@ -9,7 +9,7 @@ import streamlit as st
 
 _CSS = """
 <style>
-.block-container, [data-testid="stMainBlockContainer"] { padding-top: 3.2rem; max-width: 1280px; }
+.block-container, [data-testid="stMainBlockContainer"] { padding-top: 4.4rem; max-width: 1280px; }
 .hv-brand { font-size: 1.45rem; font-weight: 700; letter-spacing: -0.02em; line-height: 1.1; }
 .hv-quiet { opacity: .66; font-size: .82rem; line-height: 1.45; }
 .hv-mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
@@ -35,6 +35,7 @@ _CSS = """
   font-size: clamp(7px, 1.75cqw, 11px); line-height: 1.45; font-variant-numeric: tabular-nums;
   color: #fff; background: rgba(10, 14, 22, .58); pointer-events: none; }
 .hv-drawn img { display: block; max-width: 100%; max-height: 26rem; border-radius: 8px; }
+.hv-figure { overflow-x: auto; }
 .hv-figure img { display: block; width: 100%; height: auto; }
 .hv-value { font-size: clamp(2rem, 6cqw, 3.2rem); font-weight: 600; line-height: 1.3; overflow-wrap: anywhere;
   font-variant-numeric: tabular-nums; }
