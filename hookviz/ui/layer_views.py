@@ -17,6 +17,8 @@ from hookviz.views import figure_bytes, histogram_figure, number, single_value, 
 from hookviz.views.labels import numbers_of
 
 CSS_PIXELS_AN_INCH = 96
+_NARROWEST = 520
+"""CSS pixels: on a phone a wide figure scrolls sideways, since its words would be too small to read."""
 _FIGURE_WORDS = {
     "maps": "Channels of {} with numbers, ranges and a colour bar",
     "lines": "Channels of {} as lines with numbers and ranges",
@@ -39,9 +41,10 @@ def show_figure(info: LayerInfo, shown: Shown, page: int) -> None:
     else:
         figure = draw_figure(info, shown, page, theme=theme_name())
         alt = _FIGURE_WORDS[shown.picture].format(info.name or "the whole network")
-        widest = round(1.25 * CSS_PIXELS_AN_INCH * figure.get_figwidth())
+        width = CSS_PIXELS_AN_INCH * figure.get_figwidth()
+        limits = f"max-width:{1.25 * width:.0f}px;min-width:{min(width, _NARROWEST):.0f}px"
         source = data_url(figure_bytes(figure, "png", dpi=150))
-        show(f'<div class="hv-figure"><img src="{source}" alt="{escaped(alt)}" style="max-width:{widest}px"></div>')
+        show(f'<div class="hv-figure"><img src="{source}" alt="{escaped(alt)}" style="{limits}"></div>')
     _show_note(shown)
 
 

@@ -24,6 +24,8 @@ _MARGIN, _LEFT, _BOTTOM = 20, 54, 48
 _PLOT_WIDTH, _PLOT_HEIGHT = _WIDTH - 2 * _LEFT, 168
 _ROW, _MEAN_ROW = 18, 17
 _FONT_SIZE = 8.5
+_CHARACTERS = 62
+"""So many of the usual size fit on a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,9 @@ def histogram_figure(  # noqa: PLR0913 - two summaries and four settings, all bu
     canvas = Canvas.blank(_WIDTH, top + _PLOT_HEIGHT + _BOTTOM, look)
     canvas.heading("distribution" if title is None else title)
     for part in parts:
-        canvas.text(_MARGIN, 38 + _ROW * part.row, "  ·  ".join(_words(part)), color=part.words, fontsize=_FONT_SIZE)
+        words = "  ·  ".join(_words(part))
+        size = _FONT_SIZE * min(1.0, _CHARACTERS / len(words))
+        canvas.text(_MARGIN, 38 + _ROW * part.row, words, color=part.words, fontsize=size)
     canvas.text(_MARGIN, 38 + _ROW * len(parts), left_out, fontweight="bold", color=look.warning)
     drawn = [part for part in parts if part.drawn]
     if drawn:

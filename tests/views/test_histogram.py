@@ -131,3 +131,12 @@ def test_the_axis_says_what_the_numbers_are_of() -> None:
 def test_an_unknown_theme_is_refused_by_name() -> None:
     with pytest.raises(ViewError, match="no theme 'sepia'; choose one of light, dark"):
         histogram_figure(summary_of(np.ones(2)), theme="sepia")  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_long_numbers_are_not_cut_off() -> None:
+    """Many values, negative, and with powers of ten: the longest line there is."""
+    values = np.linspace(-1.356789e-7, 9.741234e-8, 1_234_567)
+    values[:150_000] = 0
+    figure = histogram_figure(summary_of(values))
+    figure.canvas.draw()
+    assert max(text.get_window_extent().x1 for text in figure.texts) <= figure.bbox.x1
