@@ -56,7 +56,7 @@ def as_kind(tensor: torch.Tensor, kind: str = "auto") -> torch.Tensor:
         return plain
     if used == "stored integer":
         return tensor.detach().int_repr()
-    wide = plain.to(torch.complex128).resolve_conj()
+    wide = plain.cpu().to(torch.complex128).resolve_conj()  # not every accelerator has 64-bit floats
     return wide.angle() if used == "phase" else wide.real if used == "real part" else wide.imag
 
 

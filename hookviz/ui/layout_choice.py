@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from torch import Tensor
 
-from hookviz.layout import AUTO, READERS
+from hookviz.layout import AUTO, READERS, axis_lengths
 from hookviz.types import Layout
 
 _MEANINGS = {
@@ -36,7 +36,8 @@ def choose_layout(position: int, view: str, tensor: Tensor, found: Layout | None
             key=f"layout-{position}-{view}-{tensor.ndim}",
             format_func=lambda name: name if name == "as found" else f"{name}: {_spelled(name)}",
         )
-        grid = _choose_grid(position, view, tensor, suggested) if own == "NLC" else None
+        tokens = axis_lengths(tensor.shape, own).get("L", 0) if own in {"NLC", "LNC"} else 0
+        grid = _choose_grid(f"grid-{position}-{view}-{own}", tokens, suggested) if tokens else None
     return suggested if own == "as found" else Layout(own, grid)
 
 
@@ -56,10 +57,9 @@ def _spelled(name: str) -> str:
     return " × ".join(_MEANINGS[letter] for letter in name)
 
 
-def _choose_grid(position: int, view: str, tensor: Tensor, layout: Layout) -> tuple[int, int] | None:
+def _choose_grid(key: str, tokens: int, layout: Layout) -> tuple[int, int] | None:
     """Rows and columns for tokens; none leaves them as one table."""
-    key = f"grid-{position}-{view}"
-    rows, columns = layout.grid or (0, 0)
-    height = st.number_input("Rows of the grid (0: one table)", 0, tensor.shape[1], rows, key=f"{key}-rows")
-    width = st.number_input("Columns of the grid", 0, tensor.shape[1], columns, key=f"{key}-columns")
+    rows, columns = layout.grid if layout.grid and max(layout.grid) <= tokens else (0, 0)
+    height = st.number_input("Rows of the grid (0: one table)", 0, tokens, rows, key=f"{key}-rows")
+    width = st.number_input("Columns of the grid", 0, tokens, columns, key=f"{key}-columns")
     return (int(height), int(width)) if height and width else None

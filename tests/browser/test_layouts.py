@@ -224,3 +224,18 @@ def test_reader_s_word_on_the_axes_counts(unusual: Server, new_visitor: NewVisit
     visitor.idle()
     visitor.page.keyboard.press("Escape")
     expect(visitor.card(0).get_by_alt_text("Channels of sequence as lines with numbers and ranges")).to_be_visible()
+
+
+def test_tokens_lie_on_the_grid_that_the_reader_gives(unusual: Server, new_visitor: NewVisitor) -> None:
+    """C12: 12 tokens of 50 features on 3 × 4 are 50 maps of 3 × 4."""
+    out = by_hand("sequence")
+    visitor = new_visitor(unusual).open(layer="sequence")
+    visitor.card(0).get_by_text("Axes read as NLC").click()
+    visitor.page.get_by_role("radio", name=re.compile("^NLC")).locator("xpath=ancestor::label").click()
+    visitor.idle()
+    for label, number in (("Rows of the grid (0: one table)", 3), ("Columns of the grid", 4)):
+        field = visitor.page.get_by_role("spinbutton", name=label)
+        field.fill(str(number))
+        field.press("Enter")
+        visitor.idle()
+    assert visitor.mosaic(0) == mosaic(out[0].reshape(3, 4, 50).permute(2, 0, 1).numpy())
