@@ -22,6 +22,7 @@ from torch.nn.modules import module as torch_module
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.errors import HookvizError
+from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.inplace import in_place_operation
 from hookviz.hooks.names import LayerNames
 
@@ -271,7 +272,7 @@ def attach(
     ...     model(image)
 
     Args:
-        module: the network; a compiled one stands for its eager original.
+        module: the network; of a compiled one the eager original, which runs in its stead inside the block.
         hooks: for each layer name (or glob) one hook or several, run in that order, each seeing what the one before
             made of the value, with torch's own signatures: ``hook(module, args, output)`` for ``forward``,
             ``hook(module, args)`` for ``forward_pre``, ``hook(module, grad_input, grad_output)`` for ``backward``,
@@ -301,7 +302,7 @@ def attach(
         for layer in names.resolve(name):
             chosen.setdefault(layer, []).extend(_as_list(given))
     written = in_place_operation(names.root) if emulate is None and kind.startswith("backward") else ""
-    with HookHandles() as handles:
+    with run_eagerly(), HookHandles() as handles:
         if kind == "tensor" or emulate or written:
             # Imported here because it stands on this module.
             from hookviz.hooks.backward import emulate_on
@@ -337,7 +338,7 @@ def attach_global(
     """
     _check(kind, options, _GLOBAL_OPTIONS)
     hooks = _as_list(hook)
-    with HookHandles() as handles:
+    with run_eagerly(), HookHandles() as handles:
         if emulate and kind.startswith("backward"):
             # Imported here because it stands on this module.
             from hookviz.hooks.backward import emulate_globally

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from hookviz.errors import HookvizError
 from hookviz.hooks.as_found import left_as_found, own_arguments
+from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.names import LayerNames, Layers
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Recording
@@ -39,7 +40,8 @@ def hook_cost(module: nn.Module, *args: Any, layers: Layers = "*", pairs: int = 
 
     Forwards without and with ``record(module, layers)`` alternate, so that a busy machine slows both alike; one of each
     comes before and is not timed. They run without gradients in the network's own train/eval mode, on copies of the
-    arguments; afterwards the network is as it was. On a GPU every timing waits until it has finished.
+    arguments, eagerly also where the network is compiled; afterwards it is as it was. On a GPU every timing waits until
+    it has finished.
 
     Args:
         module: the network.
@@ -66,7 +68,7 @@ def hook_cost(module: nn.Module, *args: Any, layers: Layers = "*", pairs: int = 
             root(*own_args, **own_kwargs)
         return rec
 
-    with left_as_found(root, gradients=False):
+    with left_as_found(root, gradients=False), run_eagerly():
         plain()
         held = _held(recorded())
         timed = [_pair(plain, recorded, swapped=bool(number % 2)) for number in range(pairs)]

@@ -15,6 +15,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from hookviz.hooks.attach import BoundHook, HookHandles
+from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.names import LayerNames, Layers
 from hookviz.hooks.snapshot import snapshot
 from hookviz.hooks.structure import leaves
@@ -64,7 +65,7 @@ def watch_overwrites(module: nn.Module, layers: Layers = "*") -> Iterator[list[O
     chosen = set(names.resolve(layers))
     overwrites: list[Overwrite] = []
     watcher = _Watcher()
-    with HookHandles() as handles:
+    with run_eagerly(), HookHandles() as handles:
         for name, layer in names.items():
             handles.add(layer, BoundHook(layer, partial(watcher.enter, name)), "forward_pre")
             if name in chosen:

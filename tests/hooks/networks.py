@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from functools import cache
+
 import torch
 import torchvision
 from torch import Tensor, nn
@@ -12,7 +15,12 @@ NETWORKS = ("simple_cnn", "resnet18", "densenet121", "mobilenet_v2")
 
 
 def network(name: str) -> nn.Module:
-    """The network in eval mode, untrained but seeded, a new one at each call; its own classes are not needed."""
+    """The network in eval mode, a new one at each call; those of torchvision are untrained but seeded."""
+    return copy.deepcopy(_built(name))
+
+
+@cache
+def _built(name: str) -> nn.Module:
     if name == "simple_cnn":
         return load_model(name, device="cpu").module.eval()
     torch.manual_seed(0)
