@@ -20,6 +20,7 @@ from hookviz.hooks.overwrites import Overwrite, watch_overwrites
 from hookviz.hooks.penalty import ActivityPenalty, activity_penalty
 from hookviz.hooks.private_copy import private_copy
 from hookviz.hooks.prune import PrunedParameter, PruningReport, pruning_report
+from hookviz.hooks.prune_preview import PrunedMaps, maps_before_and_after
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Call, FailedLayer, LayerCalls, Recording, Run
 from hookviz.hooks.trace import Firing, debug, trace
@@ -53,6 +54,7 @@ __all__ = [
     "NonfiniteReport",
     "NonfiniteSite",
     "Overwrite",
+    "PrunedMaps",
     "PrunedParameter",
     "PruningReport",
     "Recording",
@@ -77,6 +79,7 @@ __all__ = [
     "list_hooks",
     "list_layers",
     "list_operations",
+    "maps_before_and_after",
     "own_update",
     "private_copy",
     "pruning_report",

@@ -242,6 +242,11 @@ def use_pruning_report(net: Any, inputs: Tensor, interrupt: Interrupt) -> Any:
     return hookviz.pruning_report(net)
 
 
+def use_maps_before_and_after(net: Any, inputs: Tensor, interrupt: Interrupt) -> Any:
+    maps = hookviz.maps_before_and_after(net, first_convolution(net), inputs, amount=0.5)
+    return maps.before.output, maps.after.output, maps.pruned
+
+
 def use_watch_overwrites(net: Any, inputs: Tensor, interrupt: Interrupt) -> Any:
     with watch_overwrites(net) as overwrites:
         run(net, inputs)
@@ -285,7 +290,7 @@ USES: dict[str, Use] = {
 }
 WITHOUT_A_RUN = {"pruning_report", "list_hooks", "remove_hooks"}
 """These never run the network."""
-WITHOUT_CODE_OF_ONES_OWN = {"hook_cost", "list_layers", "estimate", "lint_hooks"}
+WITHOUT_CODE_OF_ONES_OWN = {"hook_cost", "list_layers", "estimate", "lint_hooks", "maps_before_and_after"}
 """These run the network, and nothing that a caller writes: only the network itself can fail in the middle."""
 
 
