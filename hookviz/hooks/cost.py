@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from hookviz.errors import HookvizError
 from hookviz.hooks.as_found import left_as_found, own_arguments
 from hookviz.hooks.compiled import run_eagerly
+from hookviz.hooks.estimate import output_bytes
 from hookviz.hooks.names import LayerNames, Layers
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Recording
-from hookviz.hooks.structure import leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,7 @@ def hook_cost(module: nn.Module, *args: Any, layers: Layers = "*", pairs: int = 
 
 
 def _held(recording: Recording) -> dict[str, int]:
-    return {
-        layer: sum(tensor.nbytes for call in calls for _, tensor in leaves(call.output, Tensor))
-        for layer, calls in recording.items()
-    }
+    return {layer: output_bytes(call.output_info for call in calls) for layer, calls in recording.items()}
 
 
 def _pair(first: Callable[[], object], second: Callable[[], object], *, swapped: bool) -> tuple[float, float]:

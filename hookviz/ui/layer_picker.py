@@ -25,7 +25,7 @@ _ACTIVATIONS = (nn.ReLU, nn.ReLU6, nn.SiLU, nn.GELU, nn.Hardswish, nn.Sigmoid)
 def choose_layers(model: Model, layers: Sequence[LayerInfo]) -> list[str]:
     """The names of the layers to show, at most ``MOST_LAYERS``."""
     infos = {info.name: info for info in layers}
-    state.settle_layers(model.name, list(infos), first_choice(model.module, layers))
+    state.settle_layers(model.name, list(infos), first_choice(model.module, layers), MOST_LAYERS)
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", key="quick choices"):
             st.markdown("**Layers**", width="content")

@@ -42,9 +42,11 @@ class LayerCapture:
 
     @property
     def bytes(self) -> int:
-        """The memory that the tensors take."""
+        """The memory that the tensors take; of sparse ones, which do not tell it, what they take when drawn."""
         kept = [tensor for call in self.calls for _, tensor in leaves(call.output, Tensor)]
-        return sum(tensor.nbytes for tensor in kept) + sum(one.naive.nbytes for one in self.overwrites)
+        return sum(
+            tensor.numel() * tensor.element_size() for tensor in [*kept, *(one.naive for one in self.overwrites)]
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -139,8 +139,8 @@ def settle_weights(available: Sequence[str]) -> None:
         st.session_state[WEIGHTS] = _default_with_note(WEIGHTS, asked, available[0])
 
 
-def settle_layers(model: str, names: Sequence[str], first_choice: Sequence[str]) -> None:
-    """Make the chosen layers some of those there are: as the address asks, as chosen, or a good beginning."""
+def settle_layers(model: str, names: Sequence[str], first_choice: Sequence[str], most: int) -> None:
+    """Choose at most ``most`` of the layers there are: as the address asks, as chosen, or a good beginning."""
     known = set(names)
     if st.session_state.get(_LAYERS_OF) is None and st.session_state[_ASKED_LAYERS]:
         asked = list(dict.fromkeys(st.session_state[_ASKED_LAYERS]))
@@ -151,6 +151,9 @@ def settle_layers(model: str, names: Sequence[str], first_choice: Sequence[str])
         # Streamlit forgets a widget that one run did not show, as after a file that is no image.
         asked = st.session_state.get(LAYERS, st.session_state.get(_LAYERS_KEPT, []))
     kept = [name for name in asked if name in known]
+    if len(kept) > most:
+        note(f"The address asks for {len(kept)} layers; the page shows {most} at a time, the first of them.")
+        kept = kept[:most]
     if not kept and st.session_state.get(_LAYERS_OF) != model:
         kept = list(first_choice)
     # Always: another image's sizes change the titles of the options, and by these Streamlit knows what was chosen.

@@ -24,8 +24,7 @@ def test_network_named_at_the_start_is_there_first(new_server: NewServer, new_vi
     visitor.select("model", "letters")
     assert visitor.predictions()[0].startswith("class ")
     visitor.select("model", "simple_cnn")
-    assert "3" in visitor.predictions()
-    assert visitor.sentences() == []
+    assert visitor.predictions() == expected.top_labels(expected.network("simple_cnn", "default"), expected.hopper())
 
 
 def test_network_that_cannot_be_had_is_said_in_one_sentence(new_server: NewServer, new_visitor: NewVisitor) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
+from torch import nn
 
-from hookviz import load_model, load_sample
-from hookviz.ui import keeping
+from hookviz import load_model, load_sample, record
+from hookviz.ui import keeping, resources
+from tests.nets import Returning
 
 APP = str(Path(__file__).parents[2] / "app.py")
 CONV1 = 4 * 64 * 112 * 112
@@ -80,3 +82,10 @@ def test_half_precision_keeps_what_goes_beyond_its_range_exactly() -> None:
     whole = torch.tensor([1, 2])
     assert keeping.halved(whole).dtype == torch.int64
     assert keeping.halved(whole).data_ptr() != whole.data_ptr()
+
+
+def test_sparse_values_count_as_what_they_take_when_drawn() -> None:
+    net = nn.Sequential(Returning(lambda _: torch.eye(3).to_sparse()))
+    with record(net, "0") as rec:
+        net(torch.zeros(1))
+    assert resources.LayerCapture((rec["0"][0],), ()).bytes == 9 * 4

@@ -103,6 +103,15 @@ def test_unknown_layers_are_left_out_and_the_known_ones_shown_once() -> None:
     assert sentences(app) == ["The address asks for layer “nothing”, which simple_cnn does not have; it is left out."]
 
 
+def test_more_layers_than_the_page_shows_are_cut_to_the_first() -> None:
+    names = [
+        f"layer{stage}.{block}.{part}" for stage in (1, 2, 3, 4) for block in (0, 1) for part in ("conv1", "conv2")
+    ]
+    app = page(model="resnet18", weights="untrained", layer=names)
+    assert app.multiselect(key="layers").value == names[:12]
+    assert sentences(app) == ["The address asks for 16 layers; the page shows 12 at a time, the first of them."]
+
+
 def test_only_unknown_layers_give_the_first_choice() -> None:
     app = page(model="simple_cnn", layer="nothing")
     assert app.multiselect(key="layers").value == page(model="simple_cnn").multiselect(key="layers").value != []
