@@ -29,9 +29,13 @@ def look(module, grad_input, grad_output):
     print(len(grad_input), grad_input[0].shape)
 
 
+def arrived(weight):
+    print("weight", weight.grad.shape)
+
+
 layer = nn.Linear(4, 2)
 layer.register_full_backward_hook(look)
-layer.weight.register_post_accumulate_grad_hook(lambda weight: print("weight", weight.grad.shape))
+layer.weight.register_post_accumulate_grad_hook(arrived)
 layer(torch.ones(1, 4, requires_grad=True)).sum().backward()
 """,
         "weight torch.Size([2, 4])\n1 torch.Size([1, 4])\n",
@@ -68,9 +72,14 @@ import torch
 from torch import nn
 from torch.utils import hooks
 
+
+def look(module, args, output):
+    print("fired")
+
+
 layer = nn.Linear(4, 2)
 print(hasattr(layer, "remove_hook"), hasattr(hooks, "add_hook"))
-handle = layer.register_forward_hook(lambda module, args, output: print("fired"))
+handle = layer.register_forward_hook(look)
 layer(torch.ones(1, 4))
 handle.remove()
 layer(torch.ones(1, 4))
@@ -97,8 +106,12 @@ class Net(nn.Module):
         return F.relu(self.conv2(image))
 
 
+def look(module, args, output):
+    print("hook:", output.min().item())
+
+
 net = Net()
-net.conv2.register_forward_hook(lambda module, args, output: print("hook:", output.min().item()))
+net.conv2.register_forward_hook(look)
 print("behind F.relu:", net(torch.ones(1, 1, 2, 2)).min().item())
 """,
         "hook: -1.0\nbehind F.relu: 0.0\n",

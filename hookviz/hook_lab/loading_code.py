@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torchvision
 
+from hookviz.hooks import list_hooks
 from hookviz.models import Model
 from hookviz.models.efficientnet_lite import NAME as LITE
 from hookviz.models.recipe import Recipe
@@ -140,13 +141,16 @@ def _by_hookviz(model: Model, *, own_file: bool) -> LoadingCode:
         values, comment = ", weights=None", "untrained: the random values of the page come from hookviz's own seed"
     if own_file:
         values, comment = f', "{OWN_WEIGHTS_FILE}"', "the weights that were chosen as a file on the page"
+    copied = bool(list_hooks(model.module))
+    imports: tuple[str, ...] = ("import torch", "from hookviz import load_image, load_model")
     device = "" if model.device.type == "cpu" else f', device="{model.device}"'
     statements = f"""\
 # {comment[0].upper()}{comment[1:]}.
 loaded = load_model("{name}"{values}{device})
-model = loaded.module
+model = {"private_copy(loaded.module)  # without the hooks that sit on it already" if copied else "loaded.module"}
 arguments = loaded.inputs(load_image("{IMAGE_FILE}"))"""
-    return LoadingCode(("import torch", "from hookviz import load_image, load_model"), statements, "*arguments")
+    imports += ("from hookviz.hooks import private_copy",) if copied else ()
+    return LoadingCode(imports, statements, "*arguments")
 
 
 def _own_target(model: Model) -> str | None:

@@ -46,6 +46,11 @@ def test_models_of_ones_own_are_handed_to_the_page_behind_streamlits_options(str
     assert streamlit_words[-6:] == ["--server.headless", "true", "--", "--model", "nets:small", "more"]
 
 
+def test_hooks_of_ones_own_follow_the_models(streamlit_words: list[str]) -> None:
+    assert cli.main(["app", "--hook", "hooks:look", "--model", "nets:small", "--hook", "hooks:halve"]) == 0
+    assert streamlit_words[-7:] == ["--", "--model", "nets:small", "--hook", "hooks:look", "--hook", "hooks:halve"]
+
+
 def test_every_setting_of_the_file_is_passed_on() -> None:
     """Counted in the text of the file; a table in a table has a dotted name."""
     lines = (ROOT / ".streamlit" / "config.toml").read_text("utf-8").splitlines()

@@ -13,7 +13,7 @@ from hookviz.ui.hooks_page.maps import maps_markup
 from hookviz.ui.hooks_page.subject import Subject, get_cost, get_firings, get_trial
 from hookviz.ui.hooks_page.timeline import timeline_markup
 from hookviz.ui.hooks_page.verdict import verdict
-from hookviz.ui.sentences import one_sentence, sentence
+from hookviz.ui.sentences import one_sentence
 from hookviz.ui.style import badge, escaped, show
 
 _WHAT = {
@@ -30,7 +30,7 @@ def show_hooks_tab(subject: Subject, logits: int | None, ranked: list[int]) -> E
     with one_sentence():
         with st.spinner("Running without and with the hook"):
             trial = get_trial(subject.key, experiment, subject)
-        left, right = st.columns([1, 1.15], gap="large")
+        left, right = st.columns([1.1, 1], gap="large")
         with left, st.container(key="predictions"):
             _show_outcome(subject, trial)
         with right:
@@ -48,19 +48,19 @@ def show_hooks_tab(subject: Subject, logits: int | None, ranked: list[int]) -> E
 def _show_outcome(subject: Subject, trial: Trial) -> None:
     said = verdict(trial)
     mark = badge("warn" if said.changed else "good", said.title)
-    show(f'<div class="hv-head">{"Gradients" if trial.experiment.is_backward else "Prediction"} {mark}</div>')
-    st.caption(sentence(said.reason))
+    title = "Gradients" if trial.experiment.is_backward else "Prediction"
+    head = f'<div class="hv-head">{title} {mark}</div><p class="hv-quiet">{escaped(said.reason)}</p>'
     if trial.experiment.is_backward:
-        show(versus.key() + versus.norm_rows(_norms(trial), trial.experiment.layer))
+        show(head + versus.key() + versus.norm_rows(_norms(trial), trial.experiment.layer))
         return
     before, after = trial.before.logits, trial.after.logits
     if before is None or after is None:
-        st.caption("This network gives no classes to compare; see the maps.")
+        show(f'{head}<p class="hv-quiet">This network gives no classes to compare; see the maps.</p>')
     elif not bool(torch.isfinite(after).all()):
-        st.caption("With the hook the scores are not finite, so the classes have no order.")
+        show(f'{head}<p class="hv-quiet">With the hook the scores are not finite, so the classes have no order.</p>')
     else:
         names = subject.class_names(before.shape[1])
-        show(versus.key() + versus.class_rows(before, after, names))
+        show(head + versus.key() + versus.class_rows(before, after, names))
 
 
 def _norms(trial: Trial) -> dict[str, tuple[float | None, float | None]]:
@@ -152,4 +152,4 @@ def _show_code(subject: Subject, trial: Trial) -> None:
     dimensions = 4 if first is None else first.ndim
     loading = loading_code(subject.model, own_file=subject.own_file)
     show('<div class="hv-head">The same in PyTorch</div>')
-    st.code(hook_code(trial.experiment, loading, dimensions, emulated=trial.emulated), "python", height=420)
+    st.code(hook_code(trial.experiment, loading, dimensions, emulated=trial.emulated), "python")

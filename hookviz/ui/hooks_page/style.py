@@ -6,7 +6,7 @@ import streamlit as st
 
 _CSS = """
 <style>
-.hv-versus { display: grid; grid-template-columns: minmax(6rem, 11rem) minmax(3rem, 1fr) auto auto; gap: .6rem .8rem;
+.hv-versus { display: grid; grid-template-columns: fit-content(10.5rem) minmax(4rem, 1fr) auto auto; gap: .6rem .8rem;
   align-items: center; font-variant-numeric: tabular-nums; font-size: .9rem; }
 .hv-versus .name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .hv-versus .two { display: grid; gap: 2px; }
@@ -15,10 +15,10 @@ _CSS = """
 .hv-versus .two .is { background: #3b73b9; } .hv-dark .hv-versus .two .is { background: #6ea8ec; }
 .hv-versus .numbers { text-align: right; white-space: nowrap; }
 .hv-versus .numbers .was { opacity: .66; } .hv-versus .numbers .is { font-weight: 600; }
-.hv-versus .delta { text-align: right; min-width: 3.4rem; white-space: nowrap; opacity: .8; }
+.hv-versus .delta { text-align: right; min-width: 2.6rem; white-space: nowrap; opacity: .8; }
 .hv-versus .chosen { font-weight: 700; }
 .hv-versus.layers { font-size: .82rem; gap: .4rem .8rem;
-  grid-template-columns: minmax(6rem, 15rem) minmax(3rem, 1fr) auto; }
+  grid-template-columns: fit-content(14rem) minmax(4rem, 1fr) auto; }
 .hv-key { display: flex; gap: .3rem 1.1rem; flex-wrap: wrap; font-size: .8rem; opacity: .8; margin: .1rem 0 .7rem; }
 .hv-key i { display: inline-block; width: 1.1rem; height: .38rem; border-radius: 99px; margin-right: .4rem;
   vertical-align: .1em; }
@@ -53,7 +53,7 @@ _CSS = """
   vertical-align: top; overflow-wrap: anywhere; }
 .hv-table-place { overflow-x: auto; } .hv-table-place .hv-table { min-width: 36rem; }
 @media (max-width: 640px) {
-  .hv-versus { grid-template-columns: minmax(5rem, 7rem) minmax(2rem, 1fr) auto; }
+  .hv-versus, .hv-versus.layers { grid-template-columns: fit-content(7rem) minmax(3rem, 1fr) auto; }
   .hv-versus .delta { display: none; }
   .hv-facts { grid-template-columns: 1fr; gap: .1rem; } .hv-facts .value { margin-bottom: .45rem; }
 }
