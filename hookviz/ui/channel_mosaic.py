@@ -10,6 +10,9 @@ from hookviz.views.palette import LEVELS, css
 _WIDEST_TILE = 200
 """CSS pixels; a few small maps are not blown up to the whole width."""
 
+_SHRUNK_FROM = 560
+"""CSS pixels that a card has for its mosaic; a wider one is shrunk, and without smoothing whole lines would vanish."""
+
 
 def mosaic_markup(picture: Mosaic, shows: str, layer: str) -> str:
     """A page of channels, their numbers, and the legend: what the values are of, and what the colours stand for."""
@@ -18,8 +21,9 @@ def mosaic_markup(picture: Mosaic, shows: str, layer: str) -> str:
     if picture.note:
         return f'<p class="hv-quiet">{escaped(picture.note)}</p>'
     cells = "".join(_cell(picture, position) for position in range(len(geometry.channels)))
+    dense = " dense" if geometry.width > _SHRUNK_FROM else ""
     return (
-        f'<figure class="hv-mosaic" style="max-width:{geometry.columns * _WIDEST_TILE}px">'
+        f'<figure class="hv-mosaic{dense}" style="max-width:{geometry.columns * _WIDEST_TILE}px">'
         f'<img src="{data_url(picture.png)}" alt="{escaped(alt)}">{cells}</figure>{_legend(picture, shows)}'
     )
 

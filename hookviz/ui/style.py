@@ -29,6 +29,7 @@ _CSS = """
 .hv-dark .hv-badge.bad { color: #ff9a91; } .hv-dark .hv-bars .bar { background: #6ea8ec; }
 .hv-mosaic { position: relative; width: 100%; margin: 0; container-type: inline-size; }
 .hv-mosaic img { display: block; width: 100%; height: auto; image-rendering: pixelated; }
+@media (max-resolution: 1.5dppx) { .hv-mosaic.dense img { image-rendering: auto; } }
 .hv-mosaic .cell { position: absolute; outline: 1px solid #fff; }
 .hv-dark .hv-mosaic .cell { outline-color: #0e1117; }
 .hv-mosaic .number { position: absolute; left: 0; top: 0; padding: 0 .28em; border-radius: 0 0 .3em 0;

@@ -105,3 +105,10 @@ def test_downloads_of_the_naive_view_hold_the_naive_values(visitor: Visitor, tmp
     visitor.open(**VIEW, layer="bn1").toggle("naive-0-bn1-0")
     with np.load(visitor.download(0, "NPZ", tmp_path)) as arrays:
         assert np.array_equal(arrays["values"], moment_of_return("bn1")[0].relu().numpy())
+
+
+def test_only_mosaics_that_are_shrunk_are_smoothed(visitor: Visitor) -> None:
+    """896 pixels of conv1 in 550 or so would lose every third line; 7 x 7 maps keep their squares."""
+    visitor.open(**VIEW, layer=["conv1", "layer4.0.conv1"])
+    for position, rendering in enumerate(("auto", "pixelated")):
+        expect(visitor.card(position).locator(".hv-mosaic img")).to_have_css("image-rendering", rendering)
