@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from hookviz.hooks.attach import BoundHook, HookHandles
 from hookviz.hooks.compiled import run_eagerly
+from hookviz.hooks.gradient_capture import is_backward
 from hookviz.hooks.names import LayerNames, Layers
 from hookviz.hooks.snapshot import snapshot
 from hookviz.hooks.structure import leaves
@@ -84,6 +85,8 @@ class _Watcher:
         self._calls: dict[str, int] = {}
 
     def enter(self, name: str, *_: Any) -> None:
+        if is_backward():  # a checkpoint recomputes, and what it makes nobody keeps
+            return
         if not self._running:
             self._watched.clear()
             self._calls.clear()
@@ -91,11 +94,15 @@ class _Watcher:
         self._running.append(name)
 
     def leave(self, name: str, *_: Any) -> None:
+        if is_backward():
+            return
         self._look()
         while self._running and self._running.pop() != name:
             pass
 
     def watch(self, name: str, _: Any, output: Any) -> None:
+        if is_backward():
+            return
         call = self._calls.get(name, 0)
         self._calls[name] = call + 1
         for path, tensor in leaves(output, Tensor):

@@ -17,6 +17,7 @@ from hookviz.hooks.as_found import backward_from, left_as_found, own_arguments
 from hookviz.hooks.attach import BoundHook, HookHandles
 from hookviz.hooks.backward import BackwardWatch, Gradients, Started
 from hookviz.hooks.compiled import run_eagerly
+from hookviz.hooks.gradient_capture import is_backward
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.structure import leaves, tensor_infos
 from hookviz.types import TensorInfo
@@ -32,6 +33,7 @@ class Firing:
     shown: the arguments (``forward_pre``), the output (``forward``), the gradients of the output (``backward_pre``) or
     of the arguments (``backward``; those that need none are left out). ``bytes`` is what they hold together.
     ``microseconds`` is when it fired, counted from the start of the forward; a GPU computes behind that clock.
+    ``recomputed`` marks a forward that a checkpoint runs again in the middle of backward.
     """
 
     order: int
@@ -41,6 +43,7 @@ class Firing:
     tensors: tuple[TensorInfo, ...]
     bytes: int
     microseconds: float
+    recomputed: bool = False
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -158,7 +161,8 @@ class _Tracer:
     def _fire(self, kind: FiringKind, name: str, call: int, value: Any) -> None:
         elapsed = (time.perf_counter_ns() - self._began) / 1000
         size = sum(_bytes(tensor) for _, tensor in leaves(value, Tensor))
-        self._tell(Firing(self._order, kind, name, call, tensor_infos(value), size, elapsed))
+        recomputed = kind.startswith("forward") and is_backward()
+        self._tell(Firing(self._order, kind, name, call, tensor_infos(value), size, elapsed, recomputed))
         self._order += 1
 
 

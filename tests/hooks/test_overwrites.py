@@ -5,6 +5,7 @@ import copy
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 from torchvision import models
 
 from hookviz.hooks import record, watch_overwrites
@@ -69,3 +70,20 @@ def test_each_call_of_a_reused_layer_is_told_apart() -> None:
         ("layer1.0.bn1", 0, "layer1.0.relu"),
         ("layer1.0.bn2", 0, "layer1.0"),
     ]
+
+
+class CheckpointedNet(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.relu, self.second = nn.Linear(3, 3), nn.ReLU(inplace=True), nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return checkpoint(self.second, self.relu(self.first(x)), use_reentrant=True)  # type: ignore[no-any-return]
+
+
+def test_a_checkpoint_that_recomputes_in_backward_changes_nothing() -> None:
+    """C45: the calls of the forward count, also where the backward pass is run inside the block."""
+    net = CheckpointedNet()
+    with watch_overwrites(net) as overwrites:
+        net(torch.rand(2, 3)).sum().backward()
+    assert [(one.layer, one.call, one.by) for one in overwrites] == [("first", 0, "relu")]

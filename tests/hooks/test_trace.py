@@ -16,6 +16,7 @@ from hookviz.errors import GradientError
 from hookviz.hooks.attach import HookHandles, HookKind
 from hookviz.hooks.trace import debug, trace
 from tests.nets import (
+    CheckpointNet,
     ConcatNet,
     DictHeads,
     FifthFailsNet,
@@ -295,3 +296,18 @@ def test_debug_prints_nothing_after_it_is_left() -> None:
     printed = stream.getvalue()
     output.sum().backward()
     assert stream.getvalue() == printed
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_what_a_checkpoint_recomputes_is_marked(reentrant: bool) -> None:
+    """C45: torch's hooks do fire again in the middle of backward; without the marked ones, each call fires once."""
+    torch.manual_seed(0)
+    net, plain = CheckpointNet(reentrant=reentrant), CheckpointNet(reentrant=None)
+    x = torch.rand(2, 3, requires_grad=True)
+    firings = trace(net, x, loss=total)
+    assert {(one.kind, one.layer) for one in firings if one.recomputed} >= {
+        ("forward_pre", "block"), ("forward_pre", "block.0"), ("forward", "block.0"), ("forward_pre", "block.1"),
+    }  # fmt: skip
+    once = [(one.kind, one.layer) for one in firings if not one.recomputed]
+    assert once == [(one.kind, one.layer) for one in trace(plain, x, loss=total)]
+    assert not any(one.recomputed for one in trace(plain, x, loss=total))
