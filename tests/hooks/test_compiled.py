@@ -175,6 +175,34 @@ def test_a_scripted_part_keeps_its_hooks_at_its_border() -> None:
     assert list(rec) == ["stem", "conv"]
 
 
+NEEDS_HOOKS_ON_EVERY_LAYER = {
+    "record",
+    "record_operations",
+    "trace",
+    "debug",
+    "find_nonfinite",
+    "gradient_monitor",
+    "watch_overwrites",
+    "hook_cost",
+    "list_layers",
+    "estimate",
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_around_a_scripted_part_what_needs_no_hook_on_it_works(use: str) -> None:
+    """C54: the rest is one sentence, and leaves nothing behind."""
+    net = small_net()
+    wanted = None if use in NEEDS_HOOKS_ON_EVERY_LAYER else expected(USES[use], net, images())
+    net.add_module("head", torch.jit.script(net.get_submodule("head")))
+    if use in NEEDS_HOOKS_ON_EVERY_LAYER:
+        with pytest.raises(HookvizError, match=r"^torch refuses hooks on this [^\n]*pass the original nn\.Module"):
+            USES[use](net, images(), nothing)
+    elif use != "attach_global":  # which names the classes it met
+        assert same(USES[use](net, images(), nothing), wanted)
+    assert hook_count(net) == 0
+
+
 def test_tracing_inside_attach_calls_the_hook_and_bakes_nothing_in_afterwards() -> None:
     """C54: attached hooks are torch's own and take part in tracing; the trace made after the block has none."""
     net = small_net()
