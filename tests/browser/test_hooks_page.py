@@ -9,6 +9,7 @@ from tests.browser import expected
 from tests.browser.conftest import NewServer, NewVisitor
 from tests.browser.server import Server
 from tests.browser.visitor import Visitor
+from tests.models import hooked_networks
 
 LAB = "tests.models.hooked_networks"
 
@@ -69,11 +70,13 @@ def test_lint_finds_the_hooks_that_a_factory_planted(new_server: NewServer, new_
     assert any("register_backward_hook mixes" in one for one in said)
     assert any("emulate=True" in one for one in said)
     cells = visitor.page.locator(".hv-table").first.locator("tr").all_inner_texts()
-    assert [row.split("\t")[:3] for row in cells] == [
-        ["kind", "layer", "function"],
-        ["forward", "0", "planted"],
-        ["backward", "1", "noted"],
-        ["backward", "5", "noted"],
+    where = "tests/models/hooked_networks.py"
+    line, other = (one.__code__.co_firstlineno for one in (hooked_networks.planted, hooked_networks.noted))
+    assert [row.split("\t") for row in cells] == [
+        ["kind", "layer", "function", "written at", "registered by"],
+        ["forward", "0", "planted", f"{where}:{line}", "others"],
+        ["backward", "1", "noted", f"{where}:{other}", "others"],
+        ["backward", "5", "noted", f"{where}:{other}", "others"],
     ]
 
 
@@ -115,7 +118,10 @@ def test_address_restores_the_experiment_in_a_fresh_browser(server: Server, new_
     there.idle()
     assert there.page.url == here.page.url
     assert shares(there) == shares(here)
-    assert there.page.locator("[data-testid=stCode]").all_inner_texts() == here.page.locator("[data-testid=stCode]").all_inner_texts()
+    assert (
+        there.page.locator("[data-testid=stCode]").all_inner_texts()
+        == here.page.locator("[data-testid=stCode]").all_inner_texts()
+    )
 
 
 def test_nothing_is_fetched_from_a_network_and_no_hook_stays(visitor: Visitor, server: Server) -> None:

@@ -133,12 +133,12 @@ def _show_cost(subject: Subject, experiment: Experiment) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="cost"):
         st.button("Measure the cost", key="measure cost", on_click=state.ask_for, args=("hook cost", str(experiment)))
         if state.asked_for("hook cost") != str(experiment):
-            st.caption("Five forwards without and five with this hook.", width="stretch")
+            st.caption("Ten forwards without and ten with this hook.", width="stretch")
             return
         cost = get_cost(subject.key, experiment, subject)
         st.caption(
-            f"A forward takes {_milliseconds(cost.plain)} without and {_milliseconds(cost.hooked)} with the hook "
-            f"(medians of 5; ratio {cost.ratio:.2f}). Recording the layer: ratio {cost.recording.ratio:.2f}, "
+            f"The fastest of 10 forwards takes {_milliseconds(cost.plain)} without and {_milliseconds(cost.hooked)} "
+            f"with the hook (ratio {cost.ratio:.2f}). Recording the layer: ratio {cost.recording.ratio:.2f}, "
             f"{cost.recording.bytes / 2**20:.2f} MB held."
         )
 

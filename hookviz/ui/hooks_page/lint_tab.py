@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -59,12 +60,21 @@ def _show_hooks(hooks: Sequence[HookInfo]) -> None:
         f"<tr><td>{one.kind}</td>"
         f'<td class="hv-mono">{"every module" if one.layer is None else escaped(one.layer or "(whole network)")}</td>'
         f'<td class="hv-mono">{escaped(one.function)}</td>'
-        f'<td class="hv-mono">{escaped(f"{one.file}:{one.line}" if one.file else "written in C, or torch’s own")}</td>'
+        f'<td class="hv-mono">{escaped(_written_at(one))}</td>'
         f"<td>{'hookviz' if one.by_hookviz else 'others'}</td></tr>"
         for one in hooks
     )
     head = "".join(f"<th>{title}</th>" for title in ("kind", "layer", "function", "written at", "registered by"))
     show(f'<div class="hv-table-place"><table class="hv-table"><tr>{head}</tr>{rows}</table></div>')
+
+
+def _written_at(hook: HookInfo) -> str:
+    """File and line, counted from the folder that the server was started in where that holds the file."""
+    if not hook.file:
+        return "a class without a file"
+    path = Path(hook.file)
+    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return f"{shown}:{hook.line}"
 
 
 @st.cache_data(show_spinner=False)
