@@ -14,7 +14,8 @@ from hookviz.hooks.gradient_monitor import GradientMonitor
 from hookviz.hooks.layers import list_layers
 from hookviz.hooks.lint import HookFinding, lint_hooks
 from hookviz.hooks.listing import HookInfo, list_hooks, remove_hooks
-from hookviz.hooks.nonfinite import NonfiniteReport, NonfiniteSite, find_nonfinite
+from hookviz.hooks.nonfinite import find_nonfinite
+from hookviz.hooks.nonfinite_report import NonfiniteReport, NonfiniteSite
 from hookviz.hooks.operations import list_operations, record_operations
 from hookviz.hooks.overwrites import Overwrite, watch_overwrites
 from hookviz.hooks.penalty import ActivityPenalty, activity_penalty

@@ -6,86 +6,49 @@ lose a hook; everything here registers under one lock.
 
 from __future__ import annotations
 
-import sys
 import threading
-import warnings
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.errors import HookvizError
+from hookviz.hooks.attach_warnings import explained, warn_of_emulation, warn_of_twins
+from hookviz.hooks.backward_mark import keep_mark, restore_mark
+from hookviz.hooks.bound_hook import BoundEdit, BoundHook, Closable, innermost, is_looking
 from hookviz.hooks.compiled import run_eagerly
+from hookviz.hooks.hook_kinds import (
+    GLOBAL_OPTIONS,
+    OPTIONS,
+    REGISTER,
+    REGISTER_GLOBAL,
+    Hook,
+    HookKind,
+    check_kind,
+)
 from hookviz.hooks.inplace import in_place_operation
 from hookviz.hooks.names import LayerNames
+from hookviz.hooks.registered import forget_registered, note_registered, registered
 
-HookKind: TypeAlias = Literal["forward", "forward_pre", "backward", "backward_pre", "tensor"]
-Hook: TypeAlias = Callable[..., Any]
+__all__ = [
+    "BoundEdit",
+    "BoundHook",
+    "Closable",
+    "Hook",
+    "HookHandles",
+    "HookKind",
+    "attach",
+    "attach_global",
+    "innermost",
+    "is_looking",
+    "registered",
+]
 
 _registering = threading.Lock()
-_looking = threading.local()
-
-_REGISTER: dict[str, str] = {
-    "forward": "register_forward_hook",
-    "forward_pre": "register_forward_pre_hook",
-    "backward": "register_full_backward_hook",
-    "backward_pre": "register_full_backward_pre_hook",
-}
-
-_REGISTER_GLOBAL: dict[str, str] = {
-    "forward": "register_module_forward_hook",
-    "forward_pre": "register_module_forward_pre_hook",
-    "backward": "register_module_full_backward_hook",
-    "backward_pre": "register_module_full_backward_pre_hook",
-}
-
-_OPTIONS: dict[str, tuple[str, ...]] = {
-    "forward": ("prepend", "with_kwargs", "always_call"),
-    "forward_pre": ("prepend", "with_kwargs"),
-    "backward": ("prepend",),
-    "backward_pre": ("prepend",),
-    "tensor": (),
-}
-_GLOBAL_OPTIONS: dict[str, tuple[str, ...]] = {
-    "forward": ("with_kwargs", "always_call"),
-    "forward_pre": (),
-    "backward": (),
-    "backward_pre": (),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """What hookviz knows of a hook it registered: the object handed to torch, where that was asked for, on what."""
-
-    installed: Hook
-    place: str
-    module: weakref.ref[nn.Module] | None
-    """None for a global hook."""
-
-
-_registered: dict[int, Registered] = {}
-
-
-def registered(number: int, installed: Hook, module: nn.Module | None) -> Registered | None:
-    """Look up the hook that torch keeps under ``number``; None where hookviz did not put it there."""
-    known = _registered.get(number)
-    if known is None or known.installed is not installed:
-        return None
-    # A deep copy of a module has the same functions under the same numbers.
-    return known if (known.module and known.module()) is module else None
-
-
-def is_looking() -> bool:
-    """Whether this thread is inside a hook of hookviz, whose own tensor operations are none of the network's."""
-    return getattr(_looking, "on", False)
 
 
 class HookHandles:
@@ -117,9 +80,9 @@ class HookHandles:
         Raises:
             HookvizError: the kind does not exist, or torch refuses hooks on this module (a TorchScript module).
         """
-        if kind not in _REGISTER:
-            raise HookvizError(f"no hook kind {kind!r}; choose one of {', '.join(_REGISTER)}.")
-        register = getattr(module, _REGISTER[kind])
+        if kind not in REGISTER:
+            raise HookvizError(f"no hook kind {kind!r}; choose one of {', '.join(REGISTER)}.")
+        register = getattr(module, REGISTER[kind])
         with _registering:
             if kind == "backward":
                 self._mark(module)
@@ -139,22 +102,19 @@ class HookHandles:
 
     def add_global(self, hook: Hook, kind: str, **options: bool) -> None:
         """Register ``hook`` on every module of the process, with torch's own options for that kind."""
-        register = getattr(torch_module, _REGISTER_GLOBAL[kind])
+        register = getattr(torch_module, REGISTER_GLOBAL[kind])
         with _registering:
             if kind == "backward":
                 self._mark(None)
             self._note(register(hook, **options), hook, None)
 
     def _mark(self, module: nn.Module | None) -> None:
-        """Remember what torch's first backward hook on a module is about to change."""
-        if not _backward_hooks(module):
-            _marks[id(module)] = getattr(*_mark_of(module))
+        keep_mark(module)
         self._marked.append(module)
 
     def _note(self, handle: RemovableHandle, hook: Hook, module: nn.Module | None) -> None:
         self._handles.append(handle)
-        owner = None if module is None else weakref.ref(module)
-        _registered[handle.id] = Registered(hook, _place(), owner)
+        note_registered(handle.id, hook, module)
 
     def _keep(self, handle: RemovableHandle) -> None:
         """Hold a hook of a graph, and forget those of graphs that are gone."""
@@ -186,75 +146,11 @@ class HookHandles:
             while self._handles:
                 handle = self._handles.pop()
                 handle.remove()
-                known = _registered.pop(handle.id, None)
+                known = forget_registered(handle.id)
                 if known and isinstance(known.installed, Closable):
                     known.installed.function = None
             while self._marked:
-                _restore_mark(self._marked.pop())
-
-
-_marks: dict[int, bool | None] = {}
-"""Torch marks a module at its first backward hook and never takes the mark back, which forbids the other kind. Here is
-what the mark was, by the module's id, for whichever of several blocks is the last to leave."""
-
-
-def _mark_of(module: nn.Module | None) -> tuple[Any, str]:
-    return (torch_module, "_global_is_full_backward_hook") if module is None else (module, "_is_full_backward_hook")
-
-
-def _backward_hooks(module: nn.Module | None) -> Mapping[int, Hook]:
-    return torch_module._global_backward_hooks if module is None else module._backward_hooks
-
-
-def _restore_mark(module: nn.Module | None) -> None:
-    if id(module) in _marks and not _backward_hooks(module):
-        setattr(*_mark_of(module), _marks.pop(id(module)))
-
-
-class BoundHook:
-    """A hook that belongs to one module and one thread, and is inert everywhere else.
-
-    A model on which it sits may be called from other threads, or be deep-copied: neither reaches ``function``. What
-    ``function`` returns is dropped, so that looking never changes an output. Saving the model meanwhile is refused,
-    since the file would hold the recording.
-    """
-
-    __slots__ = ("_module", "_thread", "function")
-
-    def __init__(self, module: nn.Module, function: Callable[..., object]) -> None:
-        self._module = module
-        self.function = function
-        self._thread = threading.get_ident()
-
-    def __call__(self, module: nn.Module, *arguments: Any) -> Any:
-        """Run the function where it belongs, and nothing elsewhere."""
-        if module is self._module and threading.get_ident() == self._thread:
-            outer, _looking.on = is_looking(), True
-            try:
-                return self._result(self.function(*arguments))
-            finally:
-                _looking.on = outer
-        return None
-
-    def _result(self, _: object) -> Any:
-        return None
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Hook:
-        return _inert
-
-    def __reduce__(self) -> str:
-        raise HookvizError(
-            "hookviz is recording this model: leave the recording's `with` block before saving the model."
-        )
-
-
-class BoundEdit(BoundHook):
-    """A bound hook whose function's value takes the place of the output (or of the arguments), as torch has it."""
-
-    __slots__ = ()
-
-    def _result(self, value: object) -> Any:
-        return value
+                restore_mark(self._marked.pop())
 
 
 @contextmanager
@@ -295,7 +191,7 @@ def attach(
         UnknownLayerError: a name that matches no layer; raised before any hook is attached.
         HookvizError: an unknown kind or option, or a module that torch allows no hooks on.
     """
-    _check(kind, options, _OPTIONS)
+    check_kind(kind, options, OPTIONS)
     names = LayerNames(module)
     chosen: dict[str, list[Hook]] = {}
     for name, given in hooks.items():
@@ -305,18 +201,18 @@ def attach(
     with run_eagerly(), HookHandles() as handles:
         if kind == "tensor" or emulate or written:
             # Imported here because it stands on this module.
-            from hookviz.hooks.backward import emulate_on
+            from hookviz.hooks.emulate import emulate_on
 
             for name, functions in chosen.items():
-                _warn_of_twins(names[name], name, functions, kind)
+                warn_of_twins(names[name], name, functions, kind)
             emulate_on(handles, {names[name]: functions for name, functions in chosen.items()}, kind)
             if kind != "tensor":
                 handles.emulated = tuple(chosen)
-                _say_emulated(kind, written)
+                warn_of_emulation(kind, written)
         else:
             for name, functions in chosen.items():
                 _add_all(handles, names[name], name, functions, kind, options)
-        with _explained():
+        with explained():
             yield handles
 
 
@@ -336,60 +232,23 @@ def attach_global(
     Raises:
         HookvizError: an unknown kind or option.
     """
-    _check(kind, options, _GLOBAL_OPTIONS)
+    check_kind(kind, options, GLOBAL_OPTIONS)
     hooks = _as_list(hook)
     with run_eagerly(), HookHandles() as handles:
         if emulate and kind.startswith("backward"):
             # Imported here because it stands on this module.
-            from hookviz.hooks.backward import emulate_globally
+            from hookviz.hooks.emulate import emulate_globally
 
             emulate_globally(handles, hooks, kind)
         else:
             for one in hooks:
                 handles.add_global(Closable(one) if kind.startswith("backward") else one, kind, **options)
-        with _explained():
+        with explained():
             yield handles
-
-
-class Closable:
-    """A backward hook that falls silent when its block is left: the graph holds it longer than the module does."""
-
-    __slots__ = ("__weakref__", "function")
-
-    def __init__(self, function: Hook) -> None:
-        self.function: Hook | None = function
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Call the hook while it is open."""
-        return None if self.function is None else self.function(*arguments)
-
-
-def innermost(hook: Any) -> Any:
-    """Give the function a person wrote, below what hookviz and functools wrap around it."""
-    while True:
-        if isinstance(hook, (BoundHook, Closable)):
-            hook = hook.function
-        elif isinstance(hook, partial):
-            hook = hook.func
-        else:
-            return hook
-
-
-def _inert(*_: Any) -> None:
-    """What a copy of a model gets in place of a hook bound to the original."""
 
 
 def _as_list(hooks: Hook | Sequence[Hook]) -> Sequence[Hook]:
     return hooks if isinstance(hooks, Sequence) else [hooks]
-
-
-def _check(kind: str, options: Mapping[str, bool], known: Mapping[str, tuple[str, ...]]) -> None:
-    if kind not in known:
-        raise HookvizError(f"no hook kind {kind!r}; choose one of {', '.join(known)}.")
-    for option in options:
-        if option not in known[kind]:
-            takes = " and ".join(known[kind]) or "no options"
-            raise HookvizError(f"torch has no option {option!r} for {kind} hooks of this sort; they take {takes}.")
 
 
 def _add_all(  # noqa: PLR0913, PLR0917  # private: what attach was called with, once more for one layer
@@ -400,73 +259,8 @@ def _add_all(  # noqa: PLR0913, PLR0917  # private: what attach was called with,
     kind: HookKind,
     options: Mapping[str, bool],
 ) -> None:
-    _warn_of_twins(layer, name, functions, kind)
+    warn_of_twins(layer, name, functions, kind)
     # Each prepended hook goes before the one prepended last.
     for function in reversed(functions) if options.get("prepend") else functions:
         hook = Closable(function) if kind.startswith("backward") else function
         handles.add(layer, hook, kind, **options)
-
-
-_DICTS: dict[str, str] = {
-    "forward": "_forward_hooks",
-    "forward_pre": "_forward_pre_hooks",
-    "backward": "_backward_hooks",
-    "backward_pre": "_backward_pre_hooks",
-}
-
-
-def _warn_of_twins(layer: nn.Module, name: str, functions: Sequence[Hook], kind: HookKind) -> None:
-    """Warn where a function is on the layer already, or is given twice; all of them are registered all the same."""
-    here = _place()
-    for number, function in enumerate(functions):
-        places = [here] if any(function is other for other in functions[:number]) else _places(layer, function, kind)
-        for place in places:
-            shown = getattr(function, "__qualname__", type(function).__name__)
-            warnings.warn(
-                f"{shown} is a {kind} hook of layer {name!r} twice and will run twice: registered at {place} "
-                f"and again at {here}.",
-                stacklevel=5,
-            )
-
-
-def _places(layer: nn.Module, function: Hook, kind: HookKind) -> list[str]:
-    found = []
-    for number, installed in getattr(layer, _DICTS.get(kind, "_forward_hooks")).items():
-        if _written(installed, kind) is function:
-            known = registered(number, installed, layer)
-            found.append(known.place if known else "a place outside hookviz")
-    return found[:1]
-
-
-def _written(installed: Hook, kind: HookKind) -> Hook | None:
-    return installed.function if isinstance(installed, Closable) and kind.startswith("backward") else installed
-
-
-def _say_emulated(kind: str, written: str) -> None:
-    if written:
-        warnings.warn(
-            f"this network writes in place ({written}), where torch's {kind} hooks raise: hookviz sets hooks on "
-            "tensors and graph nodes in their stead, with the same arguments.",
-            stacklevel=4,
-        )
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        if "BackwardHookFunction" in str(error):
-            error.add_note("hookviz: an operation writes in place here; attach with emulate=True.")
-        raise
-
-
-def _place() -> str:
-    """Where outside this module and contextlib the current call comes from."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__") in _PASSED_THROUGH:
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-_PASSED_THROUGH = {__name__, "contextlib", "hookviz.hooks.backward"}

@@ -12,8 +12,8 @@ from torch import nn
 
 from hookviz.hooks.as_found import own_arguments
 from hookviz.hooks.attach import BoundHook, Closable, HookHandles, innermost
-from hookviz.hooks.backward import Before, EmulatedHook
 from hookviz.hooks.compiled import run_eagerly
+from hookviz.hooks.emulate import Before, EmulatedHook
 from hookviz.hooks.inplace import in_place_operation
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.placed_hooks import PlacedHook, placed_hooks, written_at

@@ -10,7 +10,7 @@ from torch import nn
 
 from hookviz.errors import HookvizError
 from hookviz.hooks.attach import innermost
-from hookviz.hooks.backward import Before, EmulatedHook
+from hookviz.hooks.emulate import Before, EmulatedHook
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.placed_hooks import PlacedHook, placed_hooks, written_at
 

@@ -4,96 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from hookviz.hooks.as_found import backward_from, left_as_found, own_arguments
 from hookviz.hooks.attach import BoundHook, HookHandles
-from hookviz.hooks.backward import BackwardWatch, Gradients, Started
+from hookviz.hooks.backward import BackwardWatch, Started
+from hookviz.hooks.backward_call import Gradients
 from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.gradient_capture import is_backward
 from hookviz.hooks.names import LayerNames
-from hookviz.hooks.structure import leaves
-
-Direction: TypeAlias = Literal["forward", "backward"]
-Role: TypeAlias = Literal["input", "parameter", "producer", "loss", "passed_on"]
-
-
-@dataclass(frozen=True, slots=True)
-class NonfiniteSite:
-    """A tensor that holds NaN or Inf, and what its layer has to do with that.
-
-    ``role`` is ``producer`` for a layer that was given finite values only, and whose parameters are finite;
-    ``parameter`` where one of them is not, named in ``parameter``; ``input`` for what the network was called with;
-    ``loss`` for what the loss made of finite values; ``passed_on`` for a layer that was given non-finite values, or
-    that contains the one that made them. ``path`` says where in the output the tensor sits (for ``input``, among the
-    arguments; backwards, among the gradients of the arguments, or the name of a parameter). ``before`` is the layer
-    that was given the values, where the producer made them in its own ``forward`` between other layers.
-    """
-
-    direction: Direction
-    role: Role
-    layer: str
-    call: int
-    path: str
-    nan: int
-    posinf: int
-    neginf: int
-    parameter: str = ""
-    before: str = ""
-
-    def __str__(self) -> str:
-        counts = {"NaN": self.nan, "Inf": self.posinf, "-Inf": self.neginf}
-        what = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-        layer = f"layer {self.layer!r} (call {self.call})" if self.layer else f"the network itself (call {self.call})"
-        where = "the backward pass" if self.direction == "backward" else "the forward pass"
-        who = {
-            "input": f"argument {self.path!r} of the network holds them",
-            "parameter": f"parameter {self.parameter!r} of {layer} holds them",
-            "producer": f"{layer} makes them of finite values{f', before {self.before!r}' if self.before else ''}",
-            "loss": "the loss makes them of finite values",
-            "passed_on": f"{layer} passes them on",
-        }[self.role]
-        return f"{what} in {where}: {who}."
-
-
-@dataclass(frozen=True, slots=True)
-class NonfiniteReport:
-    """Every place where NaN or Inf was seen, in the order of the run; false where there is none.
-
-    ``parameters`` names all parameters and buffers that hold some, whether or not that showed.
-    """
-
-    sites: tuple[NonfiniteSite, ...]
-    parameters: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.sites)
-
-    @property
-    def first(self) -> NonfiniteSite | None:
-        """Where it began: the first site that did not merely pass it on."""
-        return next((site for site in self.sites if site.role != "passed_on"), None)
-
-    @property
-    def forward(self) -> NonfiniteSite | None:
-        """Where it began in the forward pass."""
-        return next((one for one in self.sites if one.role != "passed_on" and one.direction == "forward"), None)
-
-    @property
-    def backward(self) -> NonfiniteSite | None:
-        """Where it began in the backward pass."""
-        return next((one for one in self.sites if one.role != "passed_on" and one.direction == "backward"), None)
-
-    def __str__(self) -> str:
-        if self.first:
-            return str(self.first)
-        unused = f" (but there are in {', '.join(self.parameters)}, which did not show)" if self.parameters else ""
-        return f"every value was finite{unused}."
+from hookviz.hooks.nonfinite_report import Direction, NonfiniteReport, NonfiniteSite, Role
+from hookviz.hooks.nonfinite_values import Bad, first_bad
 
 
 def find_nonfinite(
@@ -129,12 +54,8 @@ def find_nonfinite(
             finder.note_loss(output, value)
             backward_from(value)
             finder.note_parameter_gradients()
-    parameters = [name for name, tensor in _state(names.root) if _first_bad(tensor)]
+    parameters = [name for name, tensor in _state(names.root) if first_bad(tensor)]
     return NonfiniteReport(tuple(finder.sites), tuple(parameters))
-
-
-_Bad: TypeAlias = "tuple[str, int, int, int]"
-"""The path of a tensor, and how many NaN, +Inf and -Inf it holds."""
 
 
 class _Frame:
@@ -176,7 +97,7 @@ class _Finder:
         frame = _Frame(name, self._calls[name], parent, self._watch.before(args) if self._watch else None)
         self._calls[name] += 1
         self._running.append(frame)
-        bad = _first_bad(args) or _first_bad(kwargs)
+        bad = first_bad(args) or first_bad(kwargs)
         if bad is None:
             return
         frame.given = True
@@ -193,7 +114,7 @@ class _Finder:
         frame = self._running.pop()
         while frame.layer != name:  # a call that failed, and was caught further out
             frame = self._running.pop()
-        bad = _first_bad(output)
+        bad = first_bad(output)
         if bad is not None:
             self._judge(frame, bad)
         if frame.parent is not None:
@@ -205,22 +126,22 @@ class _Finder:
             )
             frame.started = None
 
-    def _judge(self, frame: _Frame, bad: _Bad) -> None:
+    def _judge(self, frame: _Frame, bad: Bad) -> None:
         if frame.given or frame.seen:
             self._add("forward", "passed_on", frame, bad)
             return
-        inside = ((name, tensor) for name, tensor in _state(self._names[frame.layer]) if _first_bad(tensor))
+        inside = ((name, tensor) for name, tensor in _state(self._names[frame.layer]) if first_bad(tensor))
         parameter = next((".".join(filter(None, (frame.layer, name))) for name, _ in inside), "")
         self._add("forward", "parameter" if parameter else "producer", frame, bad, parameter=parameter)
 
     def note_loss(self, output: Any, value: Any) -> None:
         """Look at what the loss made of the output."""
-        bad = _first_bad(value)
+        bad = first_bad(value)
         if bad is not None:
-            self._add("forward", "passed_on" if _first_bad(output) else "loss", _Frame("", 0, None, None), bad)
+            self._add("forward", "passed_on" if first_bad(output) else "loss", _Frame("", 0, None, None), bad)
 
     def _output_arrived(self, frame: _Frame, grad_output: Gradients) -> None:
-        bad = _first_bad(grad_output)
+        bad = first_bad(grad_output)
         if bad is None:
             return
         frame.given_back, parent = True, frame.parent
@@ -232,7 +153,7 @@ class _Finder:
             outer.seen_back = True
 
     def _input_arrived(self, frame: _Frame, grad_input: Gradients, _: Gradients) -> None:
-        bad = _first_bad(grad_input)
+        bad = first_bad(grad_input)
         if bad is None:
             return
         passed_on = frame.given_back or frame.seen_back
@@ -245,12 +166,12 @@ class _Finder:
         """Find layers that were given finite gradients and made none but finite ones, but for their parameters."""
         for frame in reversed(self._frames):
             for name, parameter in self._names[frame.layer].named_parameters(recurse=False):
-                bad = None if parameter.grad is None else _first_bad(parameter.grad)
+                bad = None if parameter.grad is None else first_bad(parameter.grad)
                 if bad is not None:
                     role: Role = "passed_on" if frame.given_back or frame.seen_back else "producer"
                     self._add("backward", role, frame, (name, *bad[1:]))
 
-    def _add(self, direction: Direction, role: Role, frame: _Frame, bad: _Bad, **names: str) -> None:
+    def _add(self, direction: Direction, role: Role, frame: _Frame, bad: Bad, **names: str) -> None:
         site = NonfiniteSite(direction, role, frame.layer, frame.call, *bad)
         self.sites.append(replace(site, **names))  # type: ignore[arg-type]  # the fields that are strings
 
@@ -264,28 +185,3 @@ def _outwards(frame: _Frame | None) -> Iterator[_Frame]:
 def _state(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from module.named_parameters()
     yield from module.named_buffers()
-
-
-def _first_bad(value: Any) -> _Bad | None:
-    """The first tensor in a structure that holds NaN or Inf."""
-    for path, tensor in leaves(value, Tensor):
-        values = _numbers(tensor)
-        if values is not None and not bool(values.isfinite().all()):
-            return path, int(values.isnan().sum()), int(values.isposinf().sum()), int(values.isneginf().sum())
-    return None
-
-
-def _numbers(tensor: Tensor) -> Tensor | None:
-    """The floating-point numbers a tensor stores; None where it has none, or none that could be anything but finite."""
-    tensor = tensor.detach()
-    if tensor.is_meta or tensor.is_quantized or not (tensor.is_floating_point() or tensor.is_complex()):
-        return None
-    if tensor.is_nested:
-        return torch.cat([part.flatten() for part in tensor.unbind()])
-    if tensor.is_mkldnn:
-        tensor = tensor.to_dense()
-    elif tensor.layout is not torch.strided:
-        tensor = tensor.coalesce().values() if tensor.is_sparse else tensor.values()
-    if tensor.is_complex():
-        return torch.view_as_real(tensor.resolve_conj())
-    return tensor.float() if tensor.element_size() == 1 else tensor  # float8 has hardly any operations

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from hookviz.hooks.as_found import backward_from, left_as_found, own_arguments
 from hookviz.hooks.attach import BoundHook, HookHandles
-from hookviz.hooks.backward import BackwardWatch, Gradients, Started
+from hookviz.hooks.backward import BackwardWatch, Started
+from hookviz.hooks.backward_call import Gradients
 from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.gradient_capture import is_backward
 from hookviz.hooks.names import LayerNames

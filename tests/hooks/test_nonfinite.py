@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torchvision import models
 
 from hookviz.errors import GradientError
-from hookviz.hooks.nonfinite import NonfiniteSite, find_nonfinite
+from hookviz.hooks.nonfinite import find_nonfinite
+from hookviz.hooks.nonfinite_report import NonfiniteSite
 from tests.nets import FifthFailsNet, Pair, ResidualInplaceNet, Returning, ReusedReLUNet, fingerprint, same
 
 NAN, INF = float("nan"), float("inf")
