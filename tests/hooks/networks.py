@@ -15,7 +15,11 @@ NETWORKS = ("simple_cnn", "resnet18", "densenet121", "mobilenet_v2")
 
 
 def network(name: str) -> nn.Module:
-    """The network in eval mode, a new one at each call; those of torchvision are untrained but seeded."""
+    """The network in eval mode, a new one at each call; those of torchvision are untrained but seeded.
+
+    It runs on one thread for the rest of the test: on so small a batch several would only wait for each other.
+    """
+    torch.set_num_threads(1)
     return copy.deepcopy(_built(name))
 
 

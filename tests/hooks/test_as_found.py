@@ -30,11 +30,6 @@ def watched(net: nn.Module) -> dict[str, Any]:
     return {**fingerprint(net), "marks": marks, "of parameters": hooks_of_parameters}
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 @pytest.mark.parametrize("name", ["simple_cnn", "resnet18"])
 @pytest.mark.parametrize("use", USES)
 def test_a_network_is_as_before_after_every_function(use: str, name: str) -> None:

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from hookviz.errors import GradientError, UnknownLayerError
 from hookviz.hooks.grad_inputs import compare_grad_inputs
-from hookviz.models import load_model
 from tests.hooks.networks import NETWORKS, example, network
 from tests.nets import CheckpointNet, DictOutputNet, InplaceReLUNet, ReusedReLUNet, fingerprint, same
 
@@ -34,7 +33,7 @@ def by_torch(net: nn.Module, name: str, register: str, inputs: Tensor) -> Row | 
 
 def test_the_teaching_net_shows_weights_in_the_deprecated_hook_alone() -> None:
     """C40: Conv2d gives input, weight, bias; Linear gives bias, input, weight transposed; the full hook inputs only."""
-    net = load_model("simple_cnn", device="cpu").module
+    net = network("simple_cnn")
     conv1, fc1 = compare_grad_inputs(net, torch.rand(1, 3, 32, 32, requires_grad=True), layers=["conv1", "fc1"])
     assert conv1.inputs == conv1.full == ((1, 3, 32, 32),)
     assert conv1.deprecated == ((1, 3, 32, 32), (16, 3, 3, 3), (16,))
@@ -51,7 +50,7 @@ def test_the_teaching_net_shows_weights_in_the_deprecated_hook_alone() -> None:
 @pytest.mark.parametrize("needs_gradient", [True, False])
 def test_both_columns_are_what_torch_gives(needs_gradient: bool) -> None:
     """C39, C40: also for a first layer whose input needs no gradient, which both hooks call None."""
-    net = load_model("simple_cnn", device="cpu").module
+    net = network("simple_cnn")
     images = torch.rand(2, 3, 32, 32, requires_grad=needs_gradient)
     for one in compare_grad_inputs(net, images):
         assert one.full == by_torch(net, one.layer, "register_full_backward_hook", images)

@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 import torch
-import torchvision
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook
 from torch.nn.utils import prune
 
 from hookviz.hooks import Zero, attach, attach_global, edit, record, remove_hooks
 from hookviz.hooks.lint import HookFinding, lint_hooks
-from hookviz.models import load_model
+from tests.hooks.networks import network
 from tests.nets import InplaceReLUNet, fingerprint, same
 
 
@@ -28,8 +27,8 @@ def kinds(findings: tuple[HookFinding, ...]) -> list[tuple[str | None, str, str]
 
 def test_the_deprecated_hook_is_found_and_the_tool_for_weights_named() -> None:
     """C40: of the two hooks that torch gives for a layer's gradients, one mixes in the weights'."""
-    net = load_model("simple_cnn", device="cpu").module
-    net.conv1.register_backward_hook(noted)  # type: ignore[union-attr]
+    net = network("simple_cnn")
+    net.get_submodule("conv1").register_backward_hook(noted)
     deprecated, left = lint_hooks(net)
     assert (deprecated.layer, deprecated.kind, deprecated.function) == ("conv1", "deprecated", "noted")
     assert deprecated.place == f"{__file__}:{noted.__code__.co_firstlineno}"
@@ -52,7 +51,7 @@ def test_a_full_backward_hook_where_something_writes_in_place_is_found_from_the_
 
 def test_with_arguments_only_those_are_found_that_really_raise() -> None:
     """C07: of resnet18, layer1.0.bn2 raises (``out += identity``), fc does not; so torch says of each alone."""
-    net = torchvision.models.resnet18(weights=None).eval()
+    net = network("resnet18")
     images = torch.rand(1, 3, 32, 32)
     for name in ("layer1.0.bn2", "fc", "layer4"):
         net.get_submodule(name).register_full_backward_hook(noted)
@@ -66,7 +65,7 @@ def test_with_arguments_only_those_are_found_that_really_raise() -> None:
 
 
 def raises(layer: str, images: Tensor) -> bool:
-    net = torchvision.models.resnet18(weights=None).eval()
+    net = network("resnet18")
     net.get_submodule(layer).register_full_backward_hook(noted)
     try:
         net(images)
