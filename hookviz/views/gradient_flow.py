@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hookviz.views.theme import ThemeName
 
 _LEFT, _RIGHT, _TOP, _PLOT_HEIGHT, _BOTTOM = 64, 20, 62, 220, 150
-_STEP, _NARROWEST, _WIDEST = 24, 320, 1600
+_STEP, _NARROWEST, _WIDEST = 24, 480, 1600  # the caption needs that much
 _SMALLEST = 1e-300  # matplotlib's logarithmic axis does not reach the smallest float64
 
 

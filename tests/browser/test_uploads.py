@@ -68,11 +68,11 @@ def test_upload_is_read_again_on_every_rerun(looking: Visitor) -> None:
     image = pictures.noise(71)
     looking.upload("noise.png", pictures.encoded(image, "PNG"))
     before = looking.input_picture()
-    for layer in ("bn1", "layer1.0.conv1", "layer2.0.conv2", "avgpool", "fc"):
+    for layer in ("bn1", "layer1.0.conv1", "layer2.0.conv2", "avgpool", "layer4.1.conv2"):
         looking.add_layer(layer, layer)
         assert looking.input_picture() == before
     model = expected.network("resnet18")
-    assert looking.mosaic(5) == expected.layer_picture(model, image, "fc")
+    assert looking.mosaic(5) == expected.layer_picture(model, image, "layer4.1.conv2")
 
 
 def test_red_stays_red(looking: Visitor) -> None:
