@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from hookviz.views.theme import ThemeName
 
-_LEFT, _RIGHT, _TOP, _PLOT_HEIGHT, _BOTTOM = 64, 20, 62, 220, 150
+_LEFT, _RIGHT, _TOP, _PLOT_HEIGHT = 64, 20, 62, 220
+_MARGIN, _LETTER = 26, 5.4  # below the plot: around the names that stand on end, and for each of their letters
 _STEP, _NARROWEST, _WIDEST = 24, 480, 1600  # the caption needs that much
 _SMALLEST = 1e-300  # matplotlib's logarithmic axis does not reach the smallest float64
 
@@ -68,7 +69,8 @@ def gradient_flow_figure(
         raise ViewError("a gradient flow needs at least one layer with parameters")
     look = theme_colours(theme)
     plot_width = min(_WIDEST, max(_NARROWEST, _STEP * len(layers)))
-    canvas = Canvas.blank(_LEFT + plot_width + _RIGHT, _TOP + _PLOT_HEIGHT + _BOTTOM, look)
+    bottom = _MARGIN + round(_LETTER * max(len(_label(layer)) for layer in layers))
+    canvas = Canvas.blank(_LEFT + plot_width + _RIGHT, _TOP + _PLOT_HEIGHT + bottom, look)
     canvas.heading("gradient flow" if title is None else title)
     canvas.text(20, 38, "line: mean of |gradient|  ·  bars: largest  ·  triangles: exactly zero  ·  forward order →")
     axes = canvas.axes(_LEFT, _TOP, plot_width, _PLOT_HEIGHT)
