@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import torch
 import torchvision
-from torch import Tensor
+from torch import Tensor, nn
 
+from hookviz import attach
 from hookviz.bundled import bundled_file
 from hookviz.hook_lab import NOTES, Experiment, LossChoice, Note, hook_code, loading_code, try_hook
 from hookviz.hook_lab.experiment import Action, LabKind
@@ -22,6 +23,7 @@ from hookviz.samples import load_sample
 from tests.models.conftest import torch_home as torch_home  # noqa: PLC0414  # pytest finds fixtures by name
 from tests.models.test_timm import hub_cache as hub_cache  # noqa: PLC0414  # the same
 from tests.models.test_timm import put_in_hub_cache, random_state
+from tests.nets import same
 
 LAB = "tests.models.hooked_networks"
 FILES = {"grace_hopper": "grace_hopper.jpg", "digit_3": "digit_3.png"}
@@ -184,6 +186,39 @@ def test_code_for_weights_given_as_a_file(tmp_path: Path) -> None:
     assert "# The weights that were chosen as a file on the page." in code
     defined, _ = run(code, "grace_hopper", path)
     assert_same(trial, defined)
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [
+        ("ssdlite320_mobilenet_v3_large", "backbone.features.0.0"),
+        ("lraspp_mobilenet_v3_large", "backbone.0"),
+        ("mc3_18", "stem.0"),
+        ("raft_small", "feature_encoder.convnormrelu"),
+    ],
+)
+def test_code_of_networks_that_are_no_classifiers_of_pictures(name: str, layer: str) -> None:
+    model = load_model(name, None, "cpu")
+    arguments = model.inputs(load_sample("digit_3"))
+    trial = try_hook(model.module, arguments, Experiment(layer=layer, action="zero", channels=(1, 2)))
+    defined, printed = run(code_of(trial, model), "digit_3")
+
+    def zeroed(module: nn.Module, args: tuple[Any, ...], output: Tensor) -> Tensor:
+        return torch.cat([output[:, :1], torch.zeros_like(output[:, 1:3]), output[:, 3:]], 1)
+
+    with torch.no_grad(), attach(model.module, {layer: zeroed}):
+        assert same(defined["logits"], model.module(*arguments))
+    assert printed
+
+
+def test_code_of_an_8_bit_network_looks() -> None:
+    model = load_model("quantized_mobilenet_v2", None, "cpu")
+    arguments = model.inputs(load_sample("digit_3"))
+    trial = try_hook(model.module, arguments, Experiment(layer="features.0", action="look"))
+    defined, printed = run(code_of(trial, model), "digit_3")
+    with torch.no_grad():
+        assert torch.equal(defined["logits"], model.module(*arguments))
+    assert "torch.quint8" in printed
 
 
 @pytest.mark.parametrize("note", NOTES, ids=lambda note: note.claim[:30])

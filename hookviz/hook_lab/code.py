@@ -185,6 +185,8 @@ def _loss(experiment: Experiment) -> list[str]:
 def _printed(experiment: Experiment, loading: LoadingCode) -> str:
     if experiment.is_backward:
         return f'print(f"norm of the input\'s gradient: {{{loading.leaf}.grad.norm():.4g}}")'
+    if not loading.classifies:
+        return "print(logits)"
     return """\
 top = logits.softmax(1)[0].topk(min(5, logits.shape[1]))
 for share, index in zip(top.values, top.indices):

@@ -29,6 +29,8 @@ class LoadingCode:
     imports: tuple[str, ...]
     statements: str
     call: str = "batch"
+    classifies: bool = True
+    """Whether the network returns one row of logits."""
 
     @property
     def leaf(self) -> str:
@@ -150,7 +152,7 @@ loaded = load_model("{name}"{values}{device})
 model = {"private_copy(loaded.module)  # without the hooks that sit on it already" if copied else "loaded.module"}
 arguments = loaded.inputs(load_image("{IMAGE_FILE}"))"""
     imports += ("from hookviz.hooks import private_copy",) if copied else ()
-    return LoadingCode(imports, statements, "*arguments")
+    return LoadingCode(imports, statements, "*arguments", classifies=model.task in {"classification", "video"})
 
 
 def _own_target(model: Model) -> str | None:
