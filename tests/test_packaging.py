@@ -245,6 +245,7 @@ def run(command: list[str | Path], folder: Path) -> str:
 def test_the_wheel_holds_the_package_its_data_and_nothing_else(wheel: Path) -> None:
     sources = {f"hookviz/{path.relative_to(ROOT / 'hookviz')}" for path in (ROOT / "hookviz").rglob("*.py")}
     data = {f"hookviz/assets/{path.name}" for path in (ROOT / "assets").iterdir()}
+    data |= {f"hookviz/ui/layer_tree.{suffix}" for suffix in ("html", "css", "js")}
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
