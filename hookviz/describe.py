@@ -27,6 +27,14 @@ def size(shape: Sequence[int]) -> str:
     return " × ".join(map(str, shape[1:] if len(shape) > 1 else shape)) or "scalar"
 
 
+def describe(info: LayerInfo) -> str:
+    """A layer in one line: name, class, output."""
+    shapes = list(dict.fromkeys(map(size, info.output_shapes)))
+    times = f" · {info.calls} calls" if info.calls and info.calls > 1 else ""
+    outputs = ", ".join(shapes[:2]) or "not called"
+    return f"{title(info.name)} · {kind(info)} · {outputs}{times}"
+
+
 def constant_channels(statistics: ChannelStatistics) -> int | None:
     """How many channels have one value everywhere; None where each has but one value anyway."""
     return int(np.count_nonzero(statistics.min == statistics.max)) if statistics.count > 1 else None

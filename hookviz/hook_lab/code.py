@@ -6,13 +6,8 @@ import re
 
 from hookviz.hook_lab.experiment import Experiment
 from hookviz.hook_lab.loading_code import LoadingCode
+from hookviz.hooks.hook_kinds import REGISTER
 
-_REGISTER = {
-    "forward": "register_forward_hook",
-    "forward_pre": "register_forward_pre_hook",
-    "backward": "register_full_backward_hook",
-    "backward_pre": "register_full_backward_pre_hook",
-}
 _ARGUMENTS = {
     "forward": "module, args, output",
     "forward_pre": "module, args",
@@ -117,7 +112,7 @@ def _registered(experiment: Experiment, *, emulated: bool) -> str:
     layer = f'layer = model.get_submodule("{experiment.layer}")' if experiment.layer else "layer = model"
     name = _hook_name(experiment)
     if not emulated:
-        return f"{layer}\nhandles = [layer.{_REGISTER[experiment.kind]}({name})]"
+        return f"{layer}\nhandles = [layer.{REGISTER[experiment.kind]}({name})]"
     return f"{_ON_TENSORS[experiment.kind].format(hook=name)}\n\n{layer}\n{_ON_TENSORS_REGISTER[experiment.kind]}"
 
 

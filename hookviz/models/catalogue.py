@@ -150,11 +150,7 @@ def _built(architecture: Architecture, weights: WeightsChoice, on_progress: OnPr
     if checkpoint is not None:
         with seeded_initialization() if architecture.int8 else skipped_initialization():
             module = architecture.build()
-        with catch_warnings(action="ignore", category=CheckpointWarning):  # the note says it
-            report = load_checkpoint(module, checkpoint)
-        name = report.name or "own weights"
-        source = f"{architecture.source}, values of {name}"
-        return _Built(module, name, source, architecture.description, report)
+        return _filled(module, checkpoint, architecture.source, architecture.description)
     trained = architecture.find(weights if isinstance(weights, str) else repr(weights))
     return _Built(trained.build(on_progress), trained.name, trained.source, trained)
 
@@ -167,10 +163,14 @@ def _own_built(name: str, weights: WeightsChoice) -> _Built:
     module = network.build(None)
     if checkpoint is None:
         return _Built(module, own.AS_BUILT, network.source, network)
+    return _filled(module, checkpoint, network.source, network)
+
+
+def _filled(module: nn.Module, checkpoint: Any, source: str, described_by: Description) -> _Built:
     with catch_warnings(action="ignore", category=CheckpointWarning):  # the note says it
         report = load_checkpoint(module, checkpoint)
-    name_of_file = report.name or "own weights"
-    return _Built(module, name_of_file, f"{network.source}, values of {name_of_file}", network, report)
+    name = report.name or "own weights"
+    return _Built(module, name, f"{source}, values of {name}", described_by, report)
 
 
 def _checkpoint(weights: WeightsChoice) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from torch import Tensor
 
+from hookviz.describe import kind, size
 from hookviz.hooks import Call, Overwrite
 from hookviz.hooks.structure import leaves
 from hookviz.layer_picture import PER_PAGE, Shown, arranged, draw_figure, known_layout
@@ -14,7 +15,6 @@ from hookviz.models.catalogue import model_task
 from hookviz.types import LayerInfo, Layout
 from hookviz.ui import state
 from hookviz.ui.downloads import show_downloads
-from hookviz.ui.layer_picker import kind, size
 from hookviz.ui.layer_views import channel_counts, show_figure, show_histogram, show_mosaic, show_numbers
 from hookviz.ui.layout_choice import choose_layout
 from hookviz.ui.part_choice import choose_part, taken_over

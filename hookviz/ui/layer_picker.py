@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 from torch import nn
 
+from hookviz.describe import describe
 from hookviz.hooks.choices import called, first_choice, first_middle_last, grad_cam_layer
 from hookviz.hooks.stages import Stage, stages
 from hookviz.layer_tree import layer_rows
@@ -14,9 +15,6 @@ from hookviz.models import Model
 from hookviz.types import LayerInfo
 from hookviz.ui import state
 from hookviz.ui.layer_tree import show_layer_tree
-from hookviz.ui.layer_words import describe, kind, size
-
-__all__ = ["choose_layers", "kind", "size"]
 
 MOST_LAYERS = 12
 _ACTIVATIONS = (nn.ReLU, nn.ReLU6, nn.SiLU, nn.GELU, nn.Hardswish, nn.Sigmoid)

@@ -8,10 +8,10 @@ from typing import TypedDict
 
 import streamlit as st
 
+from hookviz.describe import kind, size
 from hookviz.layer_tree import TreeRow, opened
 from hookviz.types import LayerInfo
 from hookviz.ui import state
-from hookviz.ui.layer_words import kind, size
 
 _HERE = files("hookviz.ui")
 _show = st.components.v2.component(

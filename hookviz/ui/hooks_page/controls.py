@@ -8,12 +8,12 @@ from typing import Literal, cast, get_args
 import streamlit as st
 from torch import nn
 
+from hookviz.describe import describe
 from hookviz.hook_lab import CHOOSE_CHANNELS, STRENGTHS, Action, Experiment, LabKind, LossChoice, LossKind
 from hookviz.hooks.choices import called
 from hookviz.types import LayerInfo
 from hookviz.ui import state
 from hookviz.ui.hooks_page.subject import Subject
-from hookviz.ui.layer_words import describe
 from hookviz.ui.start_options import start_options
 
 LAYER, KIND, ACTION, CHANNELS, LOSS, TARGET = (
