@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from playwright.sync_api import BrowserContext, Locator, Page, WebSocket, expect
@@ -180,8 +180,9 @@ class Visitor:
         return self.page.expect_response(lambda one: "upload_file" in one.url and one.request.method == "PUT")
 
     def give_file(self, name: str, content: bytes, *, to: str = "upload") -> None:
-        # From the disk: bytes would reach the browser as text, which takes a minute for a checkpoint.
-        path = Path(self._folder.name, name)
+        # From the disk: bytes would reach the browser as text, which takes a minute for a checkpoint. Each in a folder
+        # of its own: a browser takes the same path again for the same file.
+        path = Path(mkdtemp(dir=self._folder.name), name)
         path.write_bytes(content)
         self.widget(to).locator("input[type=file]").set_input_files(path)
 
