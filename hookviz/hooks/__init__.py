@@ -6,6 +6,7 @@ from hookviz.hooks.clip import ClippedGroup, ClipReport, GradientClipping, clip_
 from hookviz.hooks.cost import HookCost, hook_cost
 from hookviz.hooks.distill import Distillation, Feature, distill
 from hookviz.hooks.edit import edit
+from hookviz.hooks.edit_effect import EditEffect, LayerMove, compare_edits
 from hookviz.hooks.edits import AddNoise, Clamp, Edit, KeepOnly, ReplaceByMean, Scale, Zero
 from hookviz.hooks.estimate import Estimate, estimate
 from hookviz.hooks.grad_inputs import GradInputs, compare_grad_inputs
@@ -14,6 +15,7 @@ from hookviz.hooks.gradient_monitor import GradientMonitor
 from hookviz.hooks.layers import list_layers
 from hookviz.hooks.lint import HookFinding, lint_hooks
 from hookviz.hooks.listing import HookInfo, list_hooks, remove_hooks
+from hookviz.hooks.moves import Move
 from hookviz.hooks.nonfinite import find_nonfinite
 from hookviz.hooks.nonfinite_report import NonfiniteReport, NonfiniteSite
 from hookviz.hooks.operations import list_operations, record_operations
@@ -36,6 +38,7 @@ __all__ = [
     "ClippedGroup",
     "Distillation",
     "Edit",
+    "EditEffect",
     "Estimate",
     "FailedLayer",
     "Feature",
@@ -52,6 +55,8 @@ __all__ = [
     "HookInfo",
     "KeepOnly",
     "LayerCalls",
+    "LayerMove",
+    "Move",
     "NonfiniteReport",
     "NonfiniteSite",
     "Overwrite",
@@ -68,6 +73,7 @@ __all__ = [
     "attach_global",
     "clamp_flowing_gradients",
     "clip_parameter_gradients",
+    "compare_edits",
     "compare_grad_inputs",
     "debug",
     "distill",
