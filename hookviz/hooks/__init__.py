@@ -1,6 +1,7 @@
 """Everything that touches a running network."""
 
 from hookviz.hooks.attach import HookHandles, attach, attach_global
+from hookviz.hooks.channel_ranking import ChannelRanking, rank_channels
 from hookviz.hooks.clamp import FlowingClamp, clamp_flowing_gradients
 from hookviz.hooks.clip import ClippedGroup, ClipReport, GradientClipping, clip_parameter_gradients
 from hookviz.hooks.cost import HookCost, hook_cost
@@ -24,6 +25,7 @@ from hookviz.hooks.penalty import ActivityPenalty, activity_penalty
 from hookviz.hooks.private_copy import private_copy
 from hookviz.hooks.prune import PrunedParameter, PruningReport, pruning_report
 from hookviz.hooks.prune_preview import PrunedMaps, maps_before_and_after
+from hookviz.hooks.receptive_field import ReceptiveField, receptive_field
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Call, FailedLayer, LayerCalls, Recording, Run
 from hookviz.hooks.trace import Firing, debug, trace
@@ -33,6 +35,7 @@ __all__ = [
     "ActivityPenalty",
     "AddNoise",
     "Call",
+    "ChannelRanking",
     "Clamp",
     "ClipReport",
     "ClippedGroup",
@@ -63,6 +66,7 @@ __all__ = [
     "PrunedMaps",
     "PrunedParameter",
     "PruningReport",
+    "ReceptiveField",
     "Recording",
     "ReplaceByMean",
     "Run",
@@ -90,6 +94,8 @@ __all__ = [
     "own_update",
     "private_copy",
     "pruning_report",
+    "receptive_field",
+    "rank_channels",
     "record",
     "record_operations",
     "remove_hooks",
