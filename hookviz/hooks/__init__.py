@@ -13,6 +13,7 @@ from hookviz.hooks.estimate import Estimate, estimate
 from hookviz.hooks.grad_inputs import GradInputs, compare_grad_inputs
 from hookviz.hooks.gradient_flow import GradientFlow, GradientStatistics, gradient_flow
 from hookviz.hooks.gradient_monitor import GradientMonitor
+from hookviz.hooks.kernels import ChannelKernel, channel_kernel
 from hookviz.hooks.layers import list_layers
 from hookviz.hooks.lint import HookFinding, lint_hooks
 from hookviz.hooks.listing import HookInfo, list_hooks, remove_hooks
@@ -35,6 +36,7 @@ __all__ = [
     "ActivityPenalty",
     "AddNoise",
     "Call",
+    "ChannelKernel",
     "ChannelRanking",
     "Clamp",
     "ClipReport",
@@ -75,6 +77,7 @@ __all__ = [
     "activity_penalty",
     "attach",
     "attach_global",
+    "channel_kernel",
     "clamp_flowing_gradients",
     "clip_parameter_gradients",
     "compare_edits",
