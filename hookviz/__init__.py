@@ -1,6 +1,7 @@
 """See what a PyTorch vision network computes: every layer, every channel, exactly."""
 
 from hookviz import views
+from hookviz.attributions import input_attribution, layer_attribution
 from hookviz.errors import (
     AmbiguousCallError,
     GradientError,
@@ -183,6 +184,8 @@ __all__ = [
     "find_nonfinite",
     "gradient_flow",
     "hook_cost",
+    "input_attribution",
+    "layer_attribution",
     "lint_hooks",
     "list_hooks",
     "list_layers",
