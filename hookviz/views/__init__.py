@@ -1,4 +1,5 @@
 from hookviz.views.channel_grid import channel_grid_figure
+from hookviz.views.channel_picture import channel_picture, maximum_of
 from hookviz.views.drawing import LegendEntry
 from hookviz.views.export import figure_bytes, npz_bytes, pdf_bytes, statistics_csv
 from hookviz.views.gradient_flow import gradient_flow_figure
@@ -7,6 +8,7 @@ from hookviz.views.labels import number, value_range, value_text
 from hookviz.views.mosaic import Mosaic, mosaic, mosaic_picture
 from hookviz.views.overlay import enlarge, overlay
 from hookviz.views.palette import COLORMAPS
+from hookviz.views.photo import channel_over_photo
 from hookviz.views.picture import png_bytes, rgb_pixels
 from hookviz.views.scaling import Limits
 from hookviz.views.sequence import sequence_figure
@@ -21,10 +23,13 @@ __all__ = [
     "Mosaic",
     "TileGeometry",
     "channel_grid_figure",
+    "channel_over_photo",
+    "channel_picture",
     "enlarge",
     "figure_bytes",
     "gradient_flow_figure",
     "histogram_figure",
+    "maximum_of",
     "mosaic",
     "mosaic_picture",
     "npz_bytes",
