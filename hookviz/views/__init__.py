@@ -1,9 +1,11 @@
 from hookviz.views.channel_grid import channel_grid_figure
+from hookviz.views.channel_histogram import channel_histogram_figure, counts_over
 from hookviz.views.channel_picture import channel_picture, maximum_of
 from hookviz.views.drawing import LegendEntry
 from hookviz.views.export import figure_bytes, npz_bytes, pdf_bytes, statistics_csv
 from hookviz.views.gradient_flow import gradient_flow_figure
 from hookviz.views.histogram import histogram_figure
+from hookviz.views.kernel_picture import KernelPicture, kernel_picture
 from hookviz.views.labels import number, value_range, value_text
 from hookviz.views.mosaic import Mosaic, mosaic, mosaic_picture
 from hookviz.views.overlay import enlarge, overlay
@@ -18,17 +20,21 @@ from hookviz.views.vector import vector_figure
 
 __all__ = [
     "COLORMAPS",
+    "KernelPicture",
     "LegendEntry",
     "Limits",
     "Mosaic",
     "TileGeometry",
     "channel_grid_figure",
+    "channel_histogram_figure",
     "channel_over_photo",
     "channel_picture",
+    "counts_over",
     "enlarge",
     "figure_bytes",
     "gradient_flow_figure",
     "histogram_figure",
+    "kernel_picture",
     "maximum_of",
     "mosaic",
     "mosaic_picture",
