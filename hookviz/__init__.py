@@ -20,6 +20,7 @@ from hookviz.hooks import (
     ActivityPenalty,
     AddNoise,
     Call,
+    ChannelKernel,
     ChannelRanking,
     Clamp,
     ClippedGroup,
@@ -59,6 +60,7 @@ from hookviz.hooks import (
     activity_penalty,
     attach,
     attach_global,
+    channel_kernel,
     clamp_flowing_gradients,
     clip_parameter_gradients,
     compare_edits,
@@ -99,6 +101,7 @@ from hookviz.models import (
     load_frames,
     load_model,
 )
+from hookviz.position_features import PcaPicture, cluster_positions, cosine_to, pca_rgb
 from hookviz.samples import list_samples, load_sample
 from hookviz.statistics import RunningSummary, summarize
 from hookviz.types import ChannelMaps, ChannelStatistics, Histogram, LayerInfo, Prediction, Summary, TensorInfo
@@ -108,6 +111,7 @@ __all__ = [
     "AddNoise",
     "AmbiguousCallError",
     "Call",
+    "ChannelKernel",
     "ChannelMaps",
     "ChannelRanking",
     "ChannelStatistics",
@@ -151,6 +155,7 @@ __all__ = [
     "NonfiniteSite",
     "NotRecordedError",
     "Overwrite",
+    "PcaPicture",
     "Prediction",
     "PrunedMaps",
     "PrunedParameter",
@@ -171,11 +176,14 @@ __all__ = [
     "activity_penalty",
     "attach",
     "attach_global",
+    "channel_kernel",
     "channel_maps",
     "clamp_flowing_gradients",
     "clip_parameter_gradients",
+    "cluster_positions",
     "compare_edits",
     "compare_grad_inputs",
+    "cosine_to",
     "debug",
     "distill",
     "draw",
@@ -199,6 +207,7 @@ __all__ = [
     "load_sample",
     "maps_before_and_after",
     "own_update",
+    "pca_rgb",
     "pruning_report",
     "rank_channels",
     "receptive_field",

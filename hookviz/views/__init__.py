@@ -12,6 +12,7 @@ from hookviz.views.overlay import enlarge, overlay
 from hookviz.views.palette import COLORMAPS
 from hookviz.views.photo import channel_over_photo
 from hookviz.views.picture import png_bytes, rgb_pixels
+from hookviz.views.position_picture import cluster_colours, cluster_picture, pca_picture
 from hookviz.views.scaling import Limits
 from hookviz.views.sequence import sequence_figure
 from hookviz.views.single_value import single_value, value_figure
@@ -29,6 +30,8 @@ __all__ = [
     "channel_histogram_figure",
     "channel_over_photo",
     "channel_picture",
+    "cluster_colours",
+    "cluster_picture",
     "counts_over",
     "enlarge",
     "figure_bytes",
@@ -42,6 +45,7 @@ __all__ = [
     "number",
     "overlay",
     "page_count",
+    "pca_picture",
     "pdf_bytes",
     "png_bytes",
     "rgb_pixels",
