@@ -198,6 +198,8 @@ def test_troubleshooting_is_headed_by_what_a_person_reads(number: int, fail: Any
 
 # The wheel
 
+COMPONENTS = ("layer_tree", "channel_mosaic", "channel_readout")
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -245,7 +247,8 @@ def run(command: list[str | Path], folder: Path) -> str:
 def test_the_wheel_holds_the_package_its_data_and_nothing_else(wheel: Path) -> None:
     sources = {f"hookviz/{path.relative_to(ROOT / 'hookviz')}" for path in (ROOT / "hookviz").rglob("*.py")}
     data = {f"hookviz/assets/{path.name}" for path in (ROOT / "assets").iterdir()}
-    data |= {f"hookviz/ui/layer_tree.{suffix}" for suffix in ("html", "css", "js")}
+    components = {f"{name}.{suffix}" for name in COMPONENTS for suffix in ("html", "css", "js")} | {"channel_wire.js"}
+    data |= {f"hookviz/ui/{name}" for name in components}
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))

@@ -1,11 +1,27 @@
-"""The mosaic as markup: the very PNG of ``views.mosaic``, with the channels' numbers laid over it."""
+"""The mosaic as a component of our own: the very PNG of ``views.mosaic``, with channels to point at, open and walk."""
 
 from __future__ import annotations
 
+from importlib.resources import files
+
+import streamlit as st
+
+from hookviz.ui import state
+from hookviz.ui.card_channels import CardChannels
 from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.style import escaped
 from hookviz.views import Mosaic, value_range, value_text
+from hookviz.views.labels import NO_FINITE
 from hookviz.views.palette import LEVELS, css
+
+_HERE = files("hookviz.ui")
+_show = st.components.v2.component(
+    "hookviz_channel_mosaic",
+    html=_HERE.joinpath("channel_mosaic.html").read_text("utf-8"),
+    css=_HERE.joinpath("channel_mosaic.css").read_text("utf-8"),
+    js=_HERE.joinpath("channel_mosaic.js").read_text("utf-8"),
+    isolate_styles=False,  # the page has other mosaics, drawn in the same style
+)
 
 _WIDEST_TILE = 200
 """CSS pixels; a few small maps are not blown up to the whole width."""
@@ -14,34 +30,44 @@ _SHRUNK_FROM = 560
 """CSS pixels that a card has for its mosaic; a wider one is shrunk, and without smoothing whole lines would vanish."""
 
 
-def mosaic_markup(picture: Mosaic, shows: str, layer: str) -> str:
-    """A page of channels, their numbers, and the legend: what the values are of, and what the colours stand for."""
+def show_channel_mosaic(channels: CardChannels, picture: Mosaic, *, first: int) -> None:
+    """Show a page of channels, of which one can be opened; ``first`` is how many channels come before it."""
     geometry = picture.geometry
-    alt = f"{len(geometry.channels)} channels of {layer}, {geometry.columns} in a row"
-    if picture.note:
-        return f'<p class="hv-quiet">{escaped(picture.note)}</p>'
-    cells = "".join(_cell(picture, position) for position in range(len(geometry.channels)))
-    dense = " dense" if geometry.width > _SHRUNK_FROM else ""
-    return (
-        f'<figure class="hv-mosaic{dense}" style="max-width:{geometry.columns * _WIDEST_TILE}px">'
-        f'<img src="{data_url(picture.png)}" alt="{escaped(alt)}">{cells}</figure>{_legend(picture, shows)}'
+    _show(
+        key=state.mosaic_key(channels.position),
+        data={
+            "card": channels.position,
+            "of": channels.of,
+            "picture": data_url(picture.png),
+            "alt": f"{len(geometry.channels)} channels of {channels.layer}, {geometry.columns} in a row",
+            "columns": geometry.columns,
+            "rows": geometry.rows,
+            "width": geometry.width,
+            "height": geometry.height,
+            "tileWidth": geometry.tile_width,
+            "tileHeight": geometry.tile_height,
+            "gap": geometry.gap,
+            "channels": list(geometry.channels),
+            "ranges": [channel_range(picture, place) for place in range(len(geometry.channels))],
+            "first": first,
+            "total": channels.shown.maps.channels,
+            "widest": geometry.columns * _WIDEST_TILE,
+            "dense": geometry.width > _SHRUNK_FROM,
+            "turn": state.channel_turn(channels.position),
+        },
+        on_step_change=lambda: state.take_step(channels.position),
     )
 
 
-def _cell(picture: Mosaic, position: int) -> str:
-    geometry = picture.geometry
-    channel = geometry.channels[position]
-    left, top = geometry.corner(position)
-    low, high = float(picture.extremes.vmin[position]), float(picture.extremes.vmax[position])
-    words = f"channel {channel}: {value_range(low, high, numbers=picture.numbers)}"
-    return (
-        f'<span class="cell" title="{escaped(words)}" style="left:{100 * left / geometry.width:.3f}%;'
-        f"top:{100 * top / geometry.height:.3f}%;width:{100 * geometry.tile_width / geometry.width:.3f}%;"
-        f'height:{100 * geometry.tile_height / geometry.height:.3f}%"><span class="number">{channel}</span></span>'
-    )
+def channel_range(picture: Mosaic, place: int) -> str:
+    """The range of the channel at a place in a picture: ``"−1.2 to 3.4"``, or that it is constant or not finite."""
+    low, high = float(picture.extremes.vmin[place]), float(picture.extremes.vmax[place])
+    text = value_range(low, high, numbers=picture.numbers)
+    return text if text == NO_FINITE else text.replace(" … ", " to ")
 
 
-def _legend(picture: Mosaic, shows: str) -> str:
+def legend_markup(picture: Mosaic, shows: str) -> str:
+    """The legend of a page: what the values are of, and what the colours stand for."""
     entries = [] if shows == "value" else [f"<span><b>{escaped(shows)}</b></span>"]
     if picture.numbers != "boolean":  # its two colours have names
         entries.append(f"<span>{_ramp(picture)}</span>")

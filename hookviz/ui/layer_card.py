@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import streamlit as st
 from torch import Tensor
@@ -10,16 +11,19 @@ from torch import Tensor
 from hookviz.describe import kind, size
 from hookviz.hooks import Call, Overwrite
 from hookviz.hooks.structure import leaves
-from hookviz.layer_picture import PER_PAGE, Shown, arranged, draw_figure, known_layout
+from hookviz.layer_picture import PER_PAGE, Shown, draw_figure, known_layout
 from hookviz.models.catalogue import model_task
 from hookviz.types import LayerInfo, Layout
 from hookviz.ui import state
+from hookviz.ui.card_channels import CardChannels
+from hookviz.ui.channels_view import show_channels
 from hookviz.ui.downloads import show_downloads
-from hookviz.ui.layer_views import channel_counts, show_figure, show_histogram, show_mosaic, show_numbers
+from hookviz.ui.layer_views import channel_counts, show_distribution, show_figure
 from hookviz.ui.layout_choice import choose_layout
 from hookviz.ui.part_choice import choose_part, taken_over
-from hookviz.ui.resources import LayerCapture
+from hookviz.ui.resources import LayerCapture, digest
 from hookviz.ui.sentences import one_sentence
+from hookviz.ui.shown_layers import exact_values, get_shown, order_of
 from hookviz.ui.style import badge, escaped, show
 from hookviz.views import page_count
 
@@ -28,17 +32,32 @@ _MOSAIC, _FIGURE = "Mosaic", "Figure"
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One layer of one view: its place on the page from 0, what its values are known by, and the values."""
+    """One layer of one view: its place on the page from 0, what it and its values are known by, and the values.
+
+    ``layer_of`` is the layer of its network, whose choices outlive another image; ``view`` is that of an image.
+    """
 
     position: int
+    layer_of: str
     view: str
     info: LayerInfo
     capture: LayerCapture
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """One tensor of what a call returned, as it was then or, ``naive``, as it was overwritten later."""
+
+    call: Call
+    path: str
+    tensor: Tensor
+    naive: bool
+
+
 @st.fragment
 def show_layer(card: Card) -> None:
     """Show one layer."""
+    state.begin_card(card.position)
     with st.container(border=True, key=f"card-{card.position}"), one_sentence():
         title_place = st.container()
         call = _choose_call(card)
@@ -52,7 +71,8 @@ def show_layer(card: Card) -> None:
                 (one for one in card.capture.overwrites if (one.call, one.path) == (call.index, path)), None
             )
             naive = _show_title(card, tensor, overwrite)
-        _show_body(card, call, path, overwrite.naive if overwrite and naive else tensor)
+        _show_body(card, _Part(call, path, overwrite.naive if overwrite and naive else tensor, naive))
+    state.write_card(card.position)
 
 
 def _choose_call(card: Card) -> Call | None:
@@ -60,16 +80,16 @@ def _choose_call(card: Card) -> Call | None:
     if len(calls) < 2:
         return calls[0] if calls else None
     key = f"call-{card.position}"
-    state.settle_index(key, len(calls), card.view, first=0)
-    index = st.segmented_control(
+    state.settle_index(key, len(calls), card.layer_of, first=1, parameter=f"call{card.position}")
+    number = st.segmented_control(
         f"Called {len(calls)} times in one forward",
-        range(len(calls)),
-        default=0,
+        range(1, len(calls) + 1),
+        default=1,
         key=key,
         required=True,
-        format_func=lambda index: f"call {index + 1}",
+        format_func=lambda number: f"call {number}",
     )
-    return calls[index or 0]
+    return calls[(number or 1) - 1]
 
 
 def _choose_tensor(card: Card, call: Call) -> tuple[str, Tensor | None]:
@@ -78,7 +98,9 @@ def _choose_tensor(card: Card, call: Call) -> tuple[str, Tensor | None]:
         return "", None
     if len(tensors) == 1:
         return next(iter(tensors.items()))
-    path = st.selectbox("Part of the output", list(tensors), key=f"part-{card.position}-{call.layer}-{call.index}")
+    key, paths = f"part-{card.position}-{call.layer}-{call.index}", list(tensors)
+    state.settle_card_choice(key, paths, paths[0], parameter=f"part{card.position}")
+    path = st.selectbox("Part of the output", paths, key=key)
     return path, tensors[path]
 
 
@@ -120,32 +142,36 @@ def _title(info: LayerInfo, details: str, *badges: str) -> str:
     )
 
 
-def _show_body(card: Card, call: Call, path: str, tensor: Tensor) -> None:
-    belongs_to = f"{card.view} {call.index} {path}"
+def _show_body(card: Card, part: _Part) -> None:
+    call, path = part.call, part.path
+    belongs_to = f"{card.layer_of} {call.index} {path}"
     with st.container(horizontal=True, vertical_alignment="center"):
         view_place, pages_place, layout_place = (st.container(width="content") for _ in range(3))
     with layout_place:
-        layout = choose_layout(card.position, card.view, tensor, _layout_found(card, call, path))
-    selection = choose_part(card.position, belongs_to, tensor, layout)
-    shown = arranged(tensor, layout, state.chosen_order(), state.display(), selection)
+        layout = choose_layout(card.position, card.layer_of, part.tensor, _layout_found(card, call, path))
+    selection = choose_part(card.position, belongs_to, part.tensor, layout)
+    of = f"{card.view} {card.capture.kept} {call.index} {path} {part.naive}"
+    shown = get_shown(of, part.tensor, layout, state.chosen_order(), state.display(), selection)
     with view_place:
         view = _choose_view(card, shown)
     with pages_place:
         page = _choose_page(card, belongs_to, shown) if view == _MOSAIC or shown.picture in {"maps", "lines"} else 0
+    about = _about(card, shown, layout)
     if view == _MOSAIC:
-        pictures, histogram = st.columns([3, 2], gap="medium")
-        numbers = histogram
-        with pictures:
-            show_mosaic(card.info, shown, page)
+        channels = CardChannels(
+            position=card.position,
+            of=digest(f"{of} {layout} {selection} {state.chosen_order()} {page}".encode()),
+            belongs_to=f"{belongs_to} {layout.name}",
+            layer=", ".join(filter(None, [card.info.name or "the whole network", shown.part])),
+            shown=shown,
+            values=partial(exact_values, part.tensor, layout, selection),
+        )
+        show_channels(channels, page, about)
     else:
         show_figure(card.info, shown, page)
         histogram, numbers = st.columns([2, 3], gap="medium", vertical_alignment="center")
-    if shown.summary.count > 1:
-        with histogram:
-            show_histogram(shown.summary)
-        with numbers:
-            show_numbers(shown.summary, _about(card, shown, layout))
-    show_downloads(f"{card.position}-{belongs_to}", card.info, shown, lambda: draw_figure(card.info, shown, page))
+        show_distribution(shown, about, histogram, numbers)
+    show_downloads(f"{card.position}-{of}", card.info, shown, lambda: draw_figure(card.info, shown, page))
 
 
 def _layout_found(card: Card, call: Call, path: str) -> Layout | None:
@@ -161,15 +187,13 @@ def _choose_view(card: Card, shown: Shown) -> str:
     if shown.picture == "number":
         return _FIGURE
     maps = shown.picture == "maps"
+    key = f"view-{card.position}" if maps else f"view-{card.position}-{shown.picture}"
+    default = _MOSAIC if maps else _FIGURE
+    state.settle_card_choice(key, [_MOSAIC, _FIGURE], default, parameter=f"view{card.position}")
     view = st.segmented_control(
-        "View",
-        [_MOSAIC, _FIGURE],
-        default=_MOSAIC if maps else _FIGURE,
-        required=True,
-        key=f"view-{card.position}" if maps else f"view-{card.position}-{shown.picture}",
-        label_visibility="collapsed",
+        "View", [_MOSAIC, _FIGURE], default=default, required=True, key=key, label_visibility="collapsed"
     )
-    return view or _MOSAIC
+    return view or default
 
 
 def _about(card: Card, shown: Shown, layout: Layout) -> dict[str, str]:
@@ -181,7 +205,8 @@ def _choose_page(card: Card, belongs_to: str, shown: Shown) -> int:
     channels = shown.maps.channels
     pages = page_count(channels, PER_PAGE)
     key = f"page-{card.position}"
-    state.settle_index(key, pages, belongs_to, first=1)
+    _take_step(card, key, shown)
+    state.settle_index(key, pages, belongs_to, first=1, parameter=f"p{card.position}")
     if pages == 1:
         return 0
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -189,3 +214,16 @@ def _choose_page(card: Card, belongs_to: str, shown: Shown) -> int:
         first = page * PER_PAGE
         st.caption(f"{first + 1}–{min(first + PER_PAGE, channels)} of {channels} channels", width="content")
     return page
+
+
+def _take_step(card: Card, key: str, shown: Shown) -> None:
+    """Turn to the page that the keys walked to."""
+    step = state.step_taken(card.position)
+    if step is None or not shown.maps.channels:
+        return
+    order = order_of(shown).tolist()
+    place = order.index(step["channel"]) if step.get("channel") in order else int(step.get("place", 0))
+    place = min(max(place, 0), len(order) - 1)
+    state.turn_to(key, place // PER_PAGE + 1)
+    if step.get("open"):
+        state.open_channel(card.position, order[place])

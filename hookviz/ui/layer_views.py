@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
 
+import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from hookviz.describe import constant_channels, dead_channels
-from hookviz.layer_picture import Shown, draw_figure, draw_mosaic
-from hookviz.types import ChannelStatistics, LayerInfo, Summary
-from hookviz.ui.channel_mosaic import mosaic_markup
+from hookviz.layer_picture import Shown, draw_figure
+from hookviz.types import ChannelStatistics, Histogram, LayerInfo, Summary
+from hookviz.ui.channel_mosaic import legend_markup
 from hookviz.ui.prediction_panel import data_url
+from hookviz.ui.resources import digest
 from hookviz.ui.sentences import sentence
 from hookviz.ui.style import escaped, show, theme_name
-from hookviz.views import figure_bytes, histogram_figure, number, single_value, value_text
+from hookviz.views import Mosaic, figure_bytes, histogram_figure, number, single_value, value_text
 from hookviz.views.labels import numbers_of
 
 CSS_PIXELS_AN_INCH = 96
@@ -26,11 +31,21 @@ _FIGURE_WORDS = {
 }
 
 
-def show_mosaic(info: LayerInfo, shown: Shown, page: int) -> None:
-    """A page of channels, a pixel for each value."""
-    of = ", ".join(filter(None, [info.name or "the whole network", shown.part]))
-    show(mosaic_markup(draw_mosaic(shown, page), shown.maps.shows, of))
-    _show_note(shown)
+def show_distribution(
+    shown: Shown, about: Mapping[str, str], histogram: DeltaGenerator, numbers: DeltaGenerator
+) -> None:
+    """How the layer's values are distributed, in two places; of a single value there is nothing to say."""
+    if shown.summary.count > 1:
+        with histogram:
+            show_histogram(shown.summary)
+        with numbers:
+            show_numbers(shown.summary, about)
+
+
+def show_legend(picture: Mosaic, shown: Shown) -> None:
+    """What the colours of a mosaic stand for."""
+    show(legend_markup(picture, shown.maps.shows))
+    show_note(shown)
 
 
 def show_figure(info: LayerInfo, shown: Shown, page: int) -> None:
@@ -45,19 +60,35 @@ def show_figure(info: LayerInfo, shown: Shown, page: int) -> None:
         limits = f"max-width:{1.25 * width:.0f}px;min-width:{min(width, _NARROWEST):.0f}px"
         source = data_url(figure_bytes(figure, "png", dpi=150))
         show(f'<div class="hv-figure"><img src="{source}" alt="{escaped(alt)}" style="{limits}"></div>')
-    _show_note(shown)
+    show_note(shown)
 
 
-def _show_note(shown: Shown) -> None:
+def show_note(shown: Shown) -> None:
+    """What the arrangement of the values needs said."""
     if shown.maps.note:
         st.caption(sentence(shown.maps.note))
 
 
 def show_histogram(summary: Summary) -> None:
     """The distribution of all values."""
-    svg = figure_bytes(histogram_figure(summary, theme=theme_name()), "svg")
+    svg = _histogram(_digest(summary), theme_name(), summary)
     alt = "Histogram of all values of the layer"
     show(f'<div class="hv-figure"><img src="{data_url(svg, "image/svg+xml")}" alt="{alt}"></div>')
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _histogram(digest: str, theme: Literal["light", "dark"], _summary: Summary) -> bytes:  # noqa: ARG001
+    """Drawn once for the same numbers, which ``digest`` stands for: drawing takes longer than all else on a card."""
+    return figure_bytes(histogram_figure(_summary, theme=theme), "svg")
+
+
+def _digest(summary: Summary) -> str:
+    histogram = summary.histogram
+    numbers = replace(summary, histogram=_NO_HISTOGRAM)
+    return digest(repr(numbers).encode() + histogram.counts.tobytes() + histogram.edges.tobytes())
+
+
+_NO_HISTOGRAM = Histogram(np.zeros(0, np.int64), np.zeros(0))
 
 
 def show_numbers(summary: Summary, about_channels: Mapping[str, str] | None = None) -> None:

@@ -17,6 +17,7 @@ from hookviz.types import LayerInfo
 from hookviz.ui import resources, state
 from hookviz.ui.before_run import choose_keeping
 from hookviz.ui.checkpoint_report import show_report
+from hookviz.ui.cycle_collector import set_aside_what_is_there
 from hookviz.ui.hooks_page.page import show_hooks_page
 from hookviz.ui.hooks_page.subject import Subject
 from hookviz.ui.layer_card import Card, show_layer
@@ -44,7 +45,8 @@ def run() -> None:
     apply_style()
     page = _navigate()
     with one_sentence():
-        state.begin()
+        if state.begin():
+            set_aside_what_is_there()
         with st.sidebar:
             show_brand()
             name, weights = choose_model()
@@ -155,7 +157,7 @@ def _show_layers(key: tuple[str, str], infos: Mapping[str, LayerInfo], captured:
         if capture.kept == "statistics":
             show_statistics(position, infos[layer], capture)
         else:
-            show_layer(Card(position, f"{key} {layer}", infos[layer], capture))
+            show_layer(Card(position, f"{key[0]} {layer}", f"{key} {layer}", infos[layer], capture))
 
 
 def _show_result(key: tuple[str, str], model: Model, batch: Tensor) -> None:

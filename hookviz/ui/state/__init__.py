@@ -1,6 +1,21 @@
 """Everything the page remembers: its session keys, its defaults, and the address that restores a view."""
 
 from hookviz.ui.state.address import begin, write_address
+from hookviz.ui.state.cards import begin_card, put_in_address, write_card
+from hookviz.ui.state.channels import (
+    block_asked_for,
+    channel_turn,
+    close_channel,
+    mosaic_key,
+    open_channel,
+    readout_key,
+    settle_channel,
+    step_taken,
+    take_block,
+    take_channel,
+    take_step,
+    wire_key,
+)
 from hookviz.ui.state.choices import chosen, chosen_order, display, options
 from hookviz.ui.state.image import image_source, use_image_from
 from hookviz.ui.state.keys import (
@@ -19,7 +34,16 @@ from hookviz.ui.state.keys import (
 )
 from hookviz.ui.state.layers import choose_layers, chosen_layers, settle_layers, take_choice, tree_turn
 from hookviz.ui.state.notes import changed, note, notes
-from hookviz.ui.state.settling import ask_for, asked_for, settle_choice, settle_index, settle_value, settled
+from hookviz.ui.state.settling import (
+    ask_for,
+    asked_for,
+    settle_card_choice,
+    settle_choice,
+    settle_index,
+    settle_value,
+    settled,
+    turn_to,
+)
 from hookviz.ui.state.weights import choose_weights, model_changed, settle_weights
 
 __all__ = [
@@ -38,26 +62,43 @@ __all__ = [
     "ask_for",
     "asked_for",
     "begin",
+    "begin_card",
+    "block_asked_for",
     "changed",
+    "channel_turn",
     "choose_layers",
     "choose_weights",
     "chosen",
     "chosen_layers",
     "chosen_order",
+    "close_channel",
     "display",
     "image_source",
     "model_changed",
+    "mosaic_key",
     "note",
     "notes",
+    "open_channel",
     "options",
+    "put_in_address",
+    "readout_key",
+    "settle_card_choice",
+    "settle_channel",
     "settle_choice",
     "settle_index",
     "settle_layers",
     "settle_value",
     "settle_weights",
     "settled",
+    "step_taken",
+    "take_block",
+    "take_channel",
     "take_choice",
+    "take_step",
     "tree_turn",
+    "turn_to",
     "use_image_from",
+    "wire_key",
     "write_address",
+    "write_card",
 ]

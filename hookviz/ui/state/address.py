@@ -6,23 +6,27 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from hookviz.ui.state.cards import begin_cards, cards_address
 from hookviz.ui.state.choices import chosen, every_option
 from hookviz.ui.state.image import image_source
-from hookviz.ui.state.keys import ASKED_LAYERS, DEFAULT_WEIGHTS, LAYERS, SAMPLE, SOURCE, UPLOAD, WEIGHTS
+from hookviz.ui.state.keys import ASKED_LAYERS, DEFAULT_WEIGHTS, LAYERS, ROBUST, SAMPLE, SOURCE, UPLOAD, WEIGHTS
 from hookviz.ui.state.notes import begin_notes, default_with_note, note
 
 
-def begin() -> None:
-    """Take the view from the address, once per session."""
+def begin() -> bool:
+    """Take the view from the address, once per session; whether this was the first run of one."""
     if not begin_notes():
-        return
+        return False
     st.session_state[SOURCE] = SAMPLE
     for key, options in every_option().items():
         st.session_state[key] = _from_address(key, options)
     st.session_state[WEIGHTS] = st.query_params.get(WEIGHTS, DEFAULT_WEIGHTS)
     st.session_state[ASKED_LAYERS] = st.query_params.get_all("layer")
+    st.session_state[ROBUST] = st.query_params.get(ROBUST) == "1"
+    begin_cards()
     if UPLOAD in st.query_params:
         note("An uploaded file cannot be part of an address: choose the file again; meanwhile a sample is shown.")
+    return True
 
 
 def _from_address(key: str, options: Sequence[str]) -> str:
@@ -40,8 +44,11 @@ def write_address(default_weights: str, *, layers: bool = True, more: Mapping[st
     if image_source() != SAMPLE:
         view.pop(SAMPLE, None)
         view[UPLOAD] = "1"
+    if st.session_state.get(ROBUST):
+        view[ROBUST] = "1"
     if layers and st.session_state.get(LAYERS):
         view["layer"] = st.session_state[LAYERS]
+        view |= cards_address(len(st.session_state[LAYERS]))
     view |= more or {}
     if {key: st.query_params.get_all(key) for key in st.query_params} != {
         key: value if isinstance(value, list) else [value] for key, value in view.items()

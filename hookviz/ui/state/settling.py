@@ -6,19 +6,51 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from hookviz.ui.state.cards import asked_number, asked_of_card, put_in_address
 from hookviz.ui.state.notes import default_with_note
 
 
-def settle_index(key: str, count: int, belongs_to: str, *, first: int) -> None:
-    """Keep a page or call number within bounds, and start from the first where it belonged to something else."""
+def settle_index(key: str, count: int, belongs_to: str, *, first: int, parameter: str | None = None) -> int:
+    """Keep a page or call number within bounds, and start from the first where it belonged to something else.
+
+    It is as chosen, as chosen before another page was shown, as the address asks of a card in ``parameter``, where it
+    then stays, or the first.
+    """
     owner = f"{key} belongs to"
     last = first + max(count, 1) - 1
-    value = st.session_state.get(key)
-    if st.session_state.get(owner) != belongs_to or not isinstance(value, int):
-        value = first
-    if st.session_state.get(key, first) != min(value, last):
-        st.session_state[key] = min(value, last)
-    st.session_state[owner] = belongs_to
+    if st.session_state.get(owner) == belongs_to:
+        value = st.session_state.get(key, st.session_state.get(_kept(key)))
+    else:
+        value = asked_number(parameter, first, last)
+    value = min(value, last) if isinstance(value, int) else first
+    if st.session_state.get(key, first) != value:
+        st.session_state[key] = value
+    st.session_state[owner], st.session_state[_kept(key)] = belongs_to, value
+    if parameter:
+        put_in_address(parameter, None if value == first else str(value))
+    return value
+
+
+def turn_to(key: str, value: int) -> None:
+    """Give a number's widget a value before it is shown and settled."""
+    st.session_state[key] = value
+
+
+def settle_card_choice(key: str, options: Sequence[str], default: str, *, parameter: str) -> str:
+    """Make the value of a card's widget one of those there are.
+
+    It is as chosen, as chosen before another page was shown, as the address asks of the card, or the default.
+    """
+    kept = st.session_state.get(key, st.session_state.get(_kept(key)))
+    asked = asked_of_card(parameter)
+    if kept is None and asked is not None:
+        kept = asked if asked in options else default_with_note(parameter, asked, default)
+    value = kept if kept in options else default
+    if st.session_state.get(key, default) != value:
+        st.session_state[key] = value
+    st.session_state[_kept(key)] = value
+    put_in_address(parameter, None if value == default else value)
+    return value
 
 
 def settle_choice(key: str, options: Sequence[str], default: str, *, parameter: str | None = None) -> None:

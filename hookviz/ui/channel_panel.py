@@ -1,0 +1,100 @@
+"""One channel looked at closely, beside the mosaic it was opened in."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from hookviz.layer_picture import Shown
+from hookviz.numeric import to_float64
+from hookviz.ui import state
+from hookviz.ui.card_channels import CardChannels
+from hookviz.ui.prediction_panel import data_url
+from hookviz.ui.sentences import one_sentence
+from hookviz.ui.style import escaped, show
+from hookviz.views import Mosaic, mosaic_picture, value_text
+from hookviz.views.labels import numbers_of
+
+_WIDEST = 300
+"""CSS pixels of the large map; one with more values than that is shrunk."""
+
+_HERE = files("hookviz.ui")
+_wire = st.components.v2.component(
+    "hookviz_channel_wire", html="<span></span>", js=_HERE.joinpath("channel_wire.js").read_text("utf-8")
+)
+
+
+@st.fragment
+def show_channel(channels: CardChannels) -> None:
+    """Show the channel that is open on a card, if one is; a fragment of its own, so that a click runs nothing else."""
+    position, shown = channels.position, channels.shown
+    channel = state.settle_channel(position, shown.maps.channels, channels.belongs_to)
+    if channel is not None:
+        with st.container(key=f"channel-{position}"), one_sentence():
+            _show_head(position, channel)
+            with st.container(horizontal=True, key=f"channel-pictures-{position}"):
+                _show_map(_picture(shown, channel), channels.layer, channel)
+            _show_numbers(channel_numbers(shown, to_float64(channels.values()[channel]), channel))
+    with st.container(key=f"channel-wire-{position}"):
+        _wire(
+            key=state.wire_key(position),
+            data={"card": position, "channel": channel, "turn": state.channel_turn(position)},
+            on_choice_change=lambda: state.take_channel(position),
+        )
+    state.write_card(position)
+
+
+def _show_head(position: int, channel: int) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.subheader(f"channel {channel}", anchor=False, width="content")
+        st.button(
+            "Close",
+            icon=":material/close:",
+            type="tertiary",
+            key=f"close-channel-{position}",
+            on_click=state.close_channel,
+            args=(position,),
+        )
+
+
+def _picture(shown: Shown, channel: int) -> Mosaic:
+    """The map in the colours it has in the mosaic."""
+    return mosaic_picture(shown.maps, order=[channel], per_page=1, **shown.display)
+
+
+def _show_map(picture: Mosaic, layer: str, channel: int) -> None:
+    geometry = picture.geometry
+    dense = " dense" if geometry.width > _WIDEST else ""
+    alt = f"Channel {channel} of {layer}"
+    show(
+        f'<figure class="hv-map{dense}"><img src="{data_url(picture.png)}" alt="{escaped(alt)}" '
+        f'style="aspect-ratio:{geometry.width}/{geometry.height}"></figure>'
+    )
+
+
+def _show_numbers(rows: dict[str, str]) -> None:
+    cells = "".join(
+        f'<span><span class="what">{escaped(name)}</span>{escaped(value)}</span>' for name, value in rows.items()
+    )
+    show(f'<div class="hv-numbers">{cells}</div>')
+
+
+def channel_numbers(shown: Shown, values: npt.NDArray[np.float64], channel: int) -> dict[str, str]:
+    """A channel's statistics by name; of the extremes also where they are, counted from 0 as in the tensor."""
+    numbers, statistics = numbers_of(shown.maps.dtype, shown.maps.shows), shown.statistics
+    if values.size == 1:
+        return {"value": value_text(float(values.item()), numbers, 9)}
+    finite = np.isfinite(values)
+    extremes = {"min": np.where(finite, values, np.inf).argmin(), "max": np.where(finite, values, -np.inf).argmax()}
+    rows = {}
+    if finite.any():
+        rows = {"mean": value_text(float(statistics.mean[channel])), "sd": value_text(float(statistics.std[channel]))}
+        for name, place in extremes.items():
+            row, column = divmod(int(place), values.shape[1])
+            rows[name] = f"{value_text(float(values[row, column]), numbers)} at row {row}, column {column}"
+    counts = {"NaN": statistics.nan, "+Inf": statistics.posinf, "−Inf": statistics.neginf}
+    rows["zeros"] = f"{100 * float(statistics.sparsity[channel]):.1f} %"
+    return rows | {name: f"{count[channel]:,}" for name, count in counts.items() if count[channel]}
