@@ -17,6 +17,14 @@ _MADE_ALIKE = frozenset(
 )
 """Operations that take no more than a shape from their argument."""
 
+_ASKING = frozenset(
+    {
+        *("isnan", "isinf", "isfinite", "eq", "ne", "gt", "ge", "lt", "le", "equal", "any", "all"),
+        *("_is_any_true", "_is_all_true", "_local_scalar_dense"),
+    }
+)
+"""Operations that answer with true or false or a number in Python; torch's anomaly mode puts them in everywhere."""
+
 _OVERWRITING = frozenset({"zero_", "fill_", "copy_"})
 
 
@@ -47,7 +55,7 @@ class DependencyMode(TorchDispatchMode):
     ) -> Any:
         """Apply an operation's rule where a mask takes part, and the operation itself elsewhere."""
         operation = Operation(func, args, kwargs or {}, self.is_mask)
-        if func.overloadpacket.__name__ in _MADE_ALIKE or not operation.masks:
+        if func.overloadpacket.__name__ in _MADE_ALIKE | _ASKING or not operation.masks:
             return func(*args, **operation.kwargs)
         if func._schema.is_mutable:
             return self._write(operation)

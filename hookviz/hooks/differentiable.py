@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from hookviz.errors import GradientError, LayoutError, UnknownLayerError
 from hookviz.hooks.attach import BoundHook, HookHandles
@@ -99,12 +100,21 @@ def _caught(private: nn.Module, name: str, catch: _Catch, cuts: GradientCuts, *,
 
 def _frozen_copy(root: nn.Module) -> nn.Module:
     """A copy of which no parameter needs a gradient, so that only the way to the image is computed."""
-    private = private_copy(private_copy(root), tensor=_usable)
-    return private.requires_grad_(requires_grad=False).eval()
+    weights = {_memory(parameter) for parameter in root.parameters() if not is_lazy(parameter)}
+
+    def shared_or_copied(tensor: Tensor) -> Tensor:
+        # Nothing writes into a parameter here, but a forward may into a buffer; autograd takes no inference tensors.
+        return tensor if _memory(tensor) in weights and not tensor.is_inference() else snapshot(tensor)
+
+    private = private_copy(root, tensor=shared_or_copied).eval()
+    for parameter in private.parameters():
+        if not is_lazy(parameter):
+            parameter.requires_grad = False
+    return private
 
 
-def _usable(tensor: Tensor) -> Tensor:
-    return snapshot(tensor) if tensor.is_inference() else tensor
+def _memory(tensor: Tensor) -> int | None:
+    return tensor.untyped_storage()._cdata if tensor.layout is torch.strided else None
 
 
 def _on_leaf(arguments: Any) -> tuple[Tensor, Any]:

@@ -107,17 +107,16 @@ def receptive_field(  # noqa: PLR0913  # which value, in a layer's own words; al
     axes = 1 if arranged.layout in {"NCL"} and found.image.ndim == 3 else 2
     weights = _pixels(_strength(found, elements), axes)
     reached, guessed = _reach(found, elements)
-    top, bottom, left, right = _box(_pixels(reached, axes) != 0)
+    edges = _box(_pixels(reached, axes) != 0)
+    # Nothing reaches further than the whole image.
+    cut_note = "" if edges == (0, weights.shape[0], 0, weights.shape[1]) else found.cut_note
     return ReceptiveField(
-        top=top,
-        bottom=bottom,
-        left=left,
-        right=right,
+        *edges,
         weights=weights,
-        layer=layer,
+        layer=found.layer,
         position=position,
-        exact=not guessed and not found.cut_note,
-        note="; ".join(filter(None, (found.cut_note or ("" if bottom else _NOTHING), _guess_note(guessed)))),
+        exact=not guessed and not cut_note,
+        note="; ".join(filter(None, (cut_note or ("" if any(edges) else _NOTHING), _guess_note(guessed)))),
     )
 
 

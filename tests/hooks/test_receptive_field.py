@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 import torchvision
 from torch import Tensor, nn
+from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 
 from hookviz.errors import GradientError, LayoutError, UnknownLayerError
@@ -410,6 +411,49 @@ def test_the_network_and_the_mode_are_left_as_they_were(mode: Callable[[], Any])
     assert torch.equal(torch.get_rng_state(), state)
 
 
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
+def test_somebody_elses_anomaly_mode_changes_nothing() -> None:
+    """C36: it is on for the whole process, and stays as it was."""
+    net, image = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2)), torch.rand(1, 3, 9, 9)
+    alone = receptive_field(net, (image,), "2", (1, 1))
+    with torch.autograd.detect_anomaly():
+        field = receptive_field(net, (image,), "2", (1, 1))
+        assert torch.is_anomaly_enabled()
+    assert (box(field), field.exact) == (box(alone), True)
+    assert np.array_equal(field.weights, alone.weights)
+    assert not torch.is_anomaly_enabled()
+
+
+def test_lazy_and_compiled_and_pruned_networks_have_fields() -> None:
+    """C25, C50: a lazy one stays without a shape, a compiled one goes by its eager layers."""
+    image = torch.rand(1, 3, 9, 9)
+    lazy: Any = nn.Sequential(nn.LazyConv2d(4, 3), nn.ReLU())
+    assert box(receptive_field(lazy, (image,), "1", (1, 2))) == (1, 4, 2, 5)
+    assert nn.parameter.is_lazy(lazy[0].weight)
+    compiled: Any = torch.compile(nn.Sequential(nn.Conv2d(3, 4, 3)), backend="eager")
+    compiled(image)
+    assert box(receptive_field(compiled, (image,), "0", (1, 2))) == (1, 4, 2, 5)
+    pruned = nn.Sequential(nn.Conv2d(3, 4, 3))
+    prune.l1_unstructured(pruned[0], "weight", 0.9)
+    pruned(image)
+    assert box(receptive_field(pruned, (image,), "0", (1, 2))) == (1, 4, 2, 5)
+
+
+def test_an_int8_network_is_refused_in_a_sentence() -> None:
+    """C30."""
+    model = load_model("quantized_resnet18", weights=None, device="cpu")
+    with pytest.raises(GradientError, match="the output of 'conv1' is quint8, through which no gradient flows"):
+        receptive_field(model.module, (torch.rand(1, 3, 64, 64),), "conv1", (1, 1))
+
+
+def test_a_nan_in_the_image_leaves_the_box_alone() -> None:
+    """C14."""
+    image = torch.rand(1, 3, 9, 9)
+    image[0, 0, 3, 3] = torch.nan
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.SiLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 2))
+    assert box(receptive_field(net, (image,), "3", (1, 1))) == (2, 8, 2, 8)
+
+
 def test_a_network_made_in_inference_mode_has_fields() -> None:
     """C60."""
     with torch.inference_mode():
@@ -444,6 +488,12 @@ def test_what_gradients_cannot_follow_is_said() -> None:
     assert (rounded.exact, rounded.note) == (False, "it may reach further, since no gradient passes round")
     detached = receptive_field(Applied(lambda x: x + x.detach().mean()), (torch.rand(1, 3, 9, 9),), "", (4, 4))
     assert detached.note == "it may reach further, since no gradient passes detach"
+
+
+def test_a_field_of_the_whole_image_is_exact_whatever_gradients_cannot_follow() -> None:
+    net = nn.Sequential(Applied(lambda x: torch.where(x > x.mean(), x, x * 0)), nn.AdaptiveAvgPool2d(1))
+    field = receptive_field(net, (torch.rand(1, 3, 9, 9),), "1", (0, 0))
+    assert (field.is_whole_image, field.exact, field.note) == (True, True, "")
 
 
 def test_an_index_that_nobody_uses_is_no_reason_to_doubt() -> None:
