@@ -105,6 +105,7 @@ def steps_of(module: nn.Module, *, is_same: bool = False) -> list[Step]:
 
 
 def check_by_arithmetic(net: nn.Module, layer: str, steps: Sequence[Step], size: tuple[int, int] = (96, 128)) -> None:
+    torch.set_num_threads(1)  # on so small an image several would only wait for each other
     image = torch.rand(1, 3, *size, generator=torch.Generator().manual_seed(0))
     for position in ((0, 0), (1, 2), (2, 3)):
         field = receptive_field(net, (image,), layer, position)
