@@ -213,6 +213,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_lies_outside_the_box_changes_nothing_and_its_edges_do(name: str) -> None:
     """By trial on an image of 16×20: one pixel after the other made brighter, in a network of positive weights."""
+    torch.set_num_threads(1)
     net = Applied(FUNCTIONS[name]).eval()
     with torch.no_grad():
         net.conv.weight.abs_()
