@@ -198,7 +198,7 @@ def test_troubleshooting_is_headed_by_what_a_person_reads(number: int, fail: Any
 
 # The wheel
 
-COMPONENTS = ("layer_tree", "channel_mosaic", "channel_readout")
+COMPONENTS = ("layer_tree", "channel_mosaic", "channel_readout", "channel_view")
 
 
 @pytest.fixture(scope="module")

@@ -178,6 +178,25 @@ class Mosaic {
     else this.card.waiting = choice
     this.draw()
     this.card.readout?.draw()
+    this.preview(channel)
+  }
+
+  // The picture has every channel's map already, pixel for pixel: the panel need not wait for the server's.
+
+  preview(channel) {
+    const place = this.data.channels.indexOf(channel)
+    const panel = document.querySelector(`.st-key-channel-${this.card.number}`)
+    if (place < 0 || !panel || !this.card.map) return
+    const { columns, tileWidth, tileHeight, gap } = this.data
+    const canvas = document.createElement("canvas")
+    canvas.width = tileWidth
+    canvas.height = tileHeight
+    const [left, top] = [(place % columns) * (tileWidth + gap), Math.floor(place / columns) * (tileHeight + gap)]
+    const picture = this.root.querySelector("img")
+    canvas.getContext("2d").drawImage(picture, left, top, tileWidth, tileHeight, 0, 0, tileWidth, tileHeight)
+    panel.dataset.waiting = ""
+    this.card.head?.(channel)
+    this.card.map(channel, canvas.toDataURL())
   }
 
   step(step) {

@@ -27,6 +27,15 @@ _wire = st.components.v2.component(
 )
 
 
+_view = st.components.v2.component(
+    "hookviz_channel_view",
+    html=_HERE.joinpath("channel_view.html").read_text("utf-8"),
+    css=_HERE.joinpath("channel_view.css").read_text("utf-8"),
+    js=_HERE.joinpath("channel_view.js").read_text("utf-8"),
+    isolate_styles=False,
+)
+
+
 @st.fragment
 def show_channel(channels: CardChannels) -> None:
     """Show the channel that is open on a card, if one is; a fragment of its own, so that a click runs nothing else."""
@@ -36,7 +45,7 @@ def show_channel(channels: CardChannels) -> None:
         with st.container(key=f"channel-{position}"), one_sentence():
             _show_head(position, channel)
             with st.container(horizontal=True, key=f"channel-pictures-{position}"):
-                _show_map(_picture(shown, channel), channels.layer, channel)
+                _show_map(position, _picture(shown, channel), channels.layer, channel)
             _show_numbers(channel_numbers(shown, to_float64(channels.values()[channel]), channel))
     with st.container(key=f"channel-wire-{position}"):
         _wire(
@@ -48,16 +57,8 @@ def show_channel(channels: CardChannels) -> None:
 
 
 def _show_head(position: int, channel: int) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.subheader(f"channel {channel}", anchor=False, width="content")
-        st.button(
-            "Close",
-            icon=":material/close:",
-            type="tertiary",
-            key=f"close-channel-{position}",
-            on_click=state.close_channel,
-            args=(position,),
-        )
+    turn = state.channel_turn(position)
+    _view(key=f"channel-head-{position}", data={"card": position, "part": "head", "channel": channel, "turn": turn})
 
 
 def _picture(shown: Shown, channel: int) -> Mosaic:
@@ -65,13 +66,20 @@ def _picture(shown: Shown, channel: int) -> Mosaic:
     return mosaic_picture(shown.maps, order=[channel], per_page=1, **shown.display)
 
 
-def _show_map(picture: Mosaic, layer: str, channel: int) -> None:
+def _show_map(position: int, picture: Mosaic, layer: str, channel: int) -> None:
     geometry = picture.geometry
-    dense = " dense" if geometry.width > _WIDEST else ""
-    alt = f"Channel {channel} of {layer}"
-    show(
-        f'<figure class="hv-map{dense}"><img src="{data_url(picture.png)}" alt="{escaped(alt)}" '
-        f'style="aspect-ratio:{geometry.width}/{geometry.height}"></figure>'
+    _view(
+        key=f"channel-map-{position}",
+        data={
+            "card": position,
+            "part": "map",
+            "channel": channel,
+            "turn": state.channel_turn(position),
+            "picture": data_url(picture.png),
+            "layer": layer,
+            "dense": geometry.width > _WIDEST,
+            "ratio": f"{geometry.width} / {geometry.height}",
+        },
     )
 
 

@@ -12,13 +12,10 @@ export default function ({ data, setTriggerValue }) {
   card.wire = wire
   // An answer to an earlier choice than the last one would undo the last one for a moment.
   if (data.turn >= card.turn) {
-    const closed = card.open !== null && data.channel === null
     card.open = data.channel
     card.turn = data.turn
     card.mosaic?.draw()
     card.readout?.draw()
-    // The button that closes is gone, and the keys would be nowhere.
-    if (closed && document.activeElement === document.body) card.mosaic?.root.focus({ preventScroll: true })
     if (card.show === data.turn && data.channel !== null) bringIntoView(card.number)
   }
   if (card.waiting) {

@@ -113,9 +113,11 @@ def _show_title(card: Card, tensor: Tensor, overwrite: Overwrite | None) -> bool
     by = overwrite.by or "the network's own forward"
     with st.container(horizontal=True, vertical_alignment="center"):
         title, switch = st.container(), st.container(width="content")
+    key = f"naive-{card.position}-{card.info.name}-{overwrite.call}"
+    state.settle_switch(key, parameter=f"naive{card.position}")
     naive = switch.toggle(
         "Show what a naive hook shows",
-        key=f"naive-{card.position}-{card.info.name}-{overwrite.call}",
+        key=key,
         help=(
             "A hook that stores `output.detach()` keeps the memory, not the values. "
             f"Here {by} wrote into it before the forward ended."

@@ -7,7 +7,9 @@ from torch import Tensor
 
 from hookviz.layout import AUTO, READERS, axis_lengths
 from hookviz.types import Layout
+from hookviz.ui import state
 
+_AS_FOUND = "as found"
 _MEANINGS = {
     "N": "batch",
     "C": "channels",
@@ -30,15 +32,17 @@ def choose_layout(position: int, view: str, tensor: Tensor, found: Layout | None
         place = st.popover(_title(suggested, tensor), type="tertiary", key=f"layout-{position}")
         _show_note(suggested)
     with place:
+        key, choices = f"layout-{position}-{view}-{tensor.ndim}", [_AS_FOUND, *names]
+        state.settle_card_choice(key, choices, _AS_FOUND, parameter=f"axes{position}")
         own = st.radio(
             "Read the axes as",
-            ["as found", *names],
-            key=f"layout-{position}-{view}-{tensor.ndim}",
-            format_func=lambda name: name if name == "as found" else f"{name}: {_spelled(name)}",
+            choices,
+            key=key,
+            format_func=lambda name: name if name == _AS_FOUND else f"{name}: {_spelled(name)}",
         )
         tokens = axis_lengths(tensor.shape, own).get("L", 0) if own in {"NLC", "LNC"} else 0
-        grid = _choose_grid(f"grid-{position}-{view}-{own}", tokens, suggested) if tokens else None
-    return suggested if own == "as found" else Layout(own, grid)
+        grid = _choose_grid(f"grid-{position}-{view}-{own}", tokens, suggested, f"grid{position}") if tokens else None
+    return suggested if own == _AS_FOUND else Layout(own, grid)
 
 
 def _title(layout: Layout, tensor: Tensor) -> str:
@@ -57,9 +61,11 @@ def _spelled(name: str) -> str:
     return " × ".join(_MEANINGS[letter] for letter in name)
 
 
-def _choose_grid(key: str, tokens: int, layout: Layout) -> tuple[int, int] | None:
+def _choose_grid(key: str, tokens: int, layout: Layout, parameter: str) -> tuple[int, int] | None:
     """Rows and columns for tokens; none leaves them as one table."""
-    rows, columns = layout.grid if layout.grid and max(layout.grid) <= tokens else (0, 0)
-    height = st.number_input("Rows of the grid (0: one table)", 0, tokens, rows, key=f"{key}-rows")
-    width = st.number_input("Columns of the grid", 0, tokens, columns, key=f"{key}-columns")
-    return (int(height), int(width)) if height and width else None
+    suggested = layout.grid if layout.grid and max(layout.grid) <= tokens else (0, 0)
+    rows, columns = state.asked_pair(parameter, tokens) or suggested
+    height = int(st.number_input("Rows of the grid (0: one table)", 0, tokens, rows, key=f"{key}-rows"))
+    width = int(st.number_input("Columns of the grid", 0, tokens, columns, key=f"{key}-columns"))
+    state.put_in_address(parameter, None if (height, width) == suggested else f"{height}x{width}")
+    return (height, width) if height and width else None

@@ -25,9 +25,9 @@ def choose_part(position: int, belongs_to: str, tensor: Tensor, layout: Layout) 
     if items < 2 and slices < 2 and len(kinds) < 2:
         return Selection(depth=0 if slices else None)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"part-row-{position}"):
-        kind = _choose_kind(f"shows-{position}-{kinds[0].partition(' ')[0]}", kinds) if len(kinds) > 1 else "auto"
-        item = _choose_number(f"item-{position}", belongs_to, item_name(layout), items)
-        depth = _choose_number(f"slice-{position}", belongs_to, slice_name(layout), slices, slide=True)
+        kind = _choose_kind(position, kinds) if len(kinds) > 1 else "auto"
+        item = _choose_number("item", position, belongs_to, item_name(layout), items)
+        depth = _choose_number("slice", position, belongs_to, slice_name(layout), slices, slide=True)
     return Selection(item, depth if slices else None, kind)
 
 
@@ -38,7 +38,9 @@ def taken_over(tensor: Tensor, layout: Layout) -> str:
     return " × ".join(f"all {count:,} {name}s" for count, name in counted if count > 1)
 
 
-def _choose_kind(key: str, kinds: tuple[str, ...]) -> str:
+def _choose_kind(position: int, kinds: tuple[str, ...]) -> str:
+    key = f"shows-{position}-{kinds[0].partition(' ')[0]}"
+    state.settle_card_choice(key, kinds, kinds[0], parameter=f"shows{position}")
     kind = st.segmented_control(
         "What is shown of each number",
         kinds,
@@ -51,9 +53,12 @@ def _choose_kind(key: str, kinds: tuple[str, ...]) -> str:
     return kind or kinds[0]
 
 
-def _choose_number(key: str, belongs_to: str, name: str, count: int, *, slide: bool = False) -> int:
+def _choose_number(  # noqa: PLR0913 - which number, on which card, of what, and how it is chosen
+    axis: str, position: int, belongs_to: str, name: str, count: int, *, slide: bool = False
+) -> int:
     """Counted from 1 on the screen, in words that read in one line: Window [3] of 49."""
-    state.settle_index(key, count, belongs_to, first=1)
+    key = f"{axis}-{position}"
+    state.settle_index(key, count, belongs_to, first=1, parameter=f"{axis}{position}")
     if count < 2:
         return 0
     label = f"{name.capitalize()} of {count}"

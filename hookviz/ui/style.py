@@ -35,12 +35,7 @@ _CSS = """
 .hv-mosaic .number { position: absolute; left: 0; top: 0; padding: 0 .28em; border-radius: 0 0 .3em 0;
   font-size: clamp(7px, 1.75cqw, 11px); line-height: 1.45; font-variant-numeric: tabular-nums;
   color: #fff; background: rgba(10, 14, 22, .58); pointer-events: none; }
-.hv-map { margin: 0; width: min(100%, 300px); }
-.hv-map img { display: block; width: 100%; max-height: 400px; object-fit: contain; object-position: left;
-  border-radius: 4px; image-rendering: pixelated; }
-@media (max-resolution: 1.5dppx) { .hv-map.dense img { image-rendering: auto; } }
 [class*="st-key-channel-wire-"] { position: absolute; width: 0; height: 0; overflow: hidden; }
-[class*="st-key-channel-"] h3 { font-size: 1.06rem; font-weight: 700; padding: 0; }
 [class*="st-key-channel-"] { scroll-margin: 4.5rem 0 1rem; }
 .hv-drawn img { display: block; max-width: 100%; max-height: 26rem; border-radius: 8px; }
 .hv-figure { overflow-x: auto; }

@@ -1,11 +1,10 @@
 """Everything the page remembers: its session keys, its defaults, and the address that restores a view."""
 
 from hookviz.ui.state.address import begin, write_address
-from hookviz.ui.state.cards import begin_card, put_in_address, write_card
+from hookviz.ui.state.cards import asked_pair, begin_card, put_in_address, write_card
 from hookviz.ui.state.channels import (
     block_asked_for,
     channel_turn,
-    close_channel,
     mosaic_key,
     open_channel,
     readout_key,
@@ -40,6 +39,7 @@ from hookviz.ui.state.settling import (
     settle_card_choice,
     settle_choice,
     settle_index,
+    settle_switch,
     settle_value,
     settled,
     turn_to,
@@ -61,6 +61,7 @@ __all__ = [
     "WEIGHTS",
     "ask_for",
     "asked_for",
+    "asked_pair",
     "begin",
     "begin_card",
     "block_asked_for",
@@ -71,7 +72,6 @@ __all__ = [
     "chosen",
     "chosen_layers",
     "chosen_order",
-    "close_channel",
     "display",
     "image_source",
     "model_changed",
@@ -87,6 +87,7 @@ __all__ = [
     "settle_choice",
     "settle_index",
     "settle_layers",
+    "settle_switch",
     "settle_value",
     "settle_weights",
     "settled",

@@ -42,6 +42,18 @@ def asked_number(parameter: str | None, first: int, last: int) -> int | None:
     return None
 
 
+def asked_pair(parameter: str, most: int) -> tuple[int, int] | None:
+    """The two numbers up to ``most`` that the address asks for, ``grid0=3x4``; what is no such pair leaves a note."""
+    asked = asked_of_card(parameter)
+    if asked is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,6})x([0-9]{1,6})", asked)
+    if match and max(int(match[1]), int(match[2])) <= most:
+        return int(match[1]), int(match[2])
+    note(f"The address asks for {parameter}={shortened(asked)}, which is no grid of {most} tokens; it is left out.")
+    return None
+
+
 def put_in_address(parameter: str, value: str | None) -> None:
     """Note what a card shows under this name, None for the default."""
     if value is None:

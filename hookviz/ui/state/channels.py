@@ -89,12 +89,6 @@ def open_channel(position: int, channel: int) -> None:
     st.session_state[_open(position)] = channel
 
 
-def close_channel(position: int) -> None:
-    """Close what is open, from a button."""
-    changed()
-    st.session_state[_open(position)] = None
-
-
 def settle_channel(position: int, channels: int, belongs_to: str) -> int | None:
     """The open channel, one of those there are: as chosen, as the address asks, or none."""
     owner = f"{_open(position)} belongs to"

@@ -53,6 +53,16 @@ def settle_card_choice(key: str, options: Sequence[str], default: str, *, parame
     return value
 
 
+def settle_switch(key: str, *, parameter: str) -> None:
+    """Turn a card's switch on where the address asks for it, or where it was before another page was shown."""
+    on = st.session_state.get(key, st.session_state.get(_kept(key), False))
+    on = asked_of_card(parameter) == "1" or on
+    if st.session_state.get(key, False) != on:
+        st.session_state[key] = on
+    st.session_state[_kept(key)] = on
+    put_in_address(parameter, "1" if on else None)
+
+
 def settle_choice(key: str, options: Sequence[str], default: str, *, parameter: str | None = None) -> None:
     """Make a widget's value one of those there are.
 
