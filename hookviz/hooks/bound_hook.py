@@ -12,12 +12,18 @@ from torch import nn
 from hookviz.errors import HookvizError
 from hookviz.hooks.hook_kinds import Hook
 
-_looking = threading.local()
+
+class _Looking(threading.local):
+    on = False
+
+
+looking = _Looking()
+"""Whether this thread is inside a hook of hookviz: ``looking.on``."""
 
 
 def is_looking() -> bool:
     """Whether this thread is inside a hook of hookviz, whose own tensor operations are none of the network's."""
-    return getattr(_looking, "on", False)
+    return looking.on
 
 
 class BoundHook:
@@ -30,6 +36,8 @@ class BoundHook:
 
     __slots__ = ("_module", "_thread", "function")
 
+    _replaces = False
+
     def __init__(self, module: nn.Module, function: Callable[..., object]) -> None:
         self._module = module
         self.function = function
@@ -37,16 +45,15 @@ class BoundHook:
 
     def __call__(self, module: nn.Module, *arguments: Any) -> Any:
         """Run the function where it belongs, and nothing elsewhere."""
-        if module is self._module and threading.get_ident() == self._thread:
-            outer, _looking.on = is_looking(), True
-            try:
-                return self._result(self.function(*arguments))
-            finally:
-                _looking.on = outer
-        return None
-
-    def _result(self, _: object) -> Any:
-        return None
+        if module is not self._module or threading.get_ident() != self._thread:
+            return None
+        outer = looking.on
+        looking.on = True
+        try:
+            value = self.function(*arguments)
+        finally:
+            looking.on = outer
+        return value if self._replaces else None
 
     def __deepcopy__(self, memo: dict[int, object]) -> Hook:
         return _inert
@@ -62,8 +69,7 @@ class BoundEdit(BoundHook):
 
     __slots__ = ()
 
-    def _result(self, value: object) -> Any:
-        return value
+    _replaces = True
 
 
 class Closable:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
+import re
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
+from fnmatch import translate
 from typing import Any, TypeAlias
 
 import torch
@@ -64,12 +65,14 @@ class LayerNames(Mapping[str, nn.Module]):
         first: dict[int, str] = {}
         for name, layer in _named(self.root):
             canonical = first.setdefault(id(layer), name)
+            if canonical is name:
+                self._modules.setdefault(name, layer)
             self._canonical.setdefault(name, canonical)
-            self._modules.setdefault(canonical, layer)
-        for name, canonical in list(self._canonical.items()):
+        is_wrapper = list(self.root._modules) == [_WRAPPED]
+        for name, canonical in list(self._canonical.items()) if prefix or is_wrapper else ():
             if prefix:
                 self._canonical.setdefault(f"{prefix}.{name}" if name else prefix, canonical)
-            if list(self.root._modules) == [_WRAPPED] and name.startswith(f"{_WRAPPED}."):
+            if is_wrapper and name.startswith(f"{_WRAPPED}."):
                 self._canonical.setdefault(name.removeprefix(f"{_WRAPPED}."), canonical)
 
     def __getitem__(self, name: str) -> nn.Module:
@@ -84,6 +87,14 @@ class LayerNames(Mapping[str, nn.Module]):
     def __contains__(self, name: object) -> bool:
         return name in self._canonical
 
+    def items(self) -> ItemsView[str, nn.Module]:
+        """The layers with their names; faster than what every mapping has."""
+        return self._modules.items()
+
+    def values(self) -> ValuesView[nn.Module]:
+        """The layers."""
+        return self._modules.values()
+
     @property
     def aliases(self) -> Mapping[str, str]:
         """Every name of every layer, with the name it is listed under."""
@@ -92,8 +103,14 @@ class LayerNames(Mapping[str, nn.Module]):
     def above(self, layers: Iterable[str]) -> set[str]:
         """The layers that contain one of these, by any of its names."""
         wanted = set(layers)
-        paths = [alias.split(".") for alias, name in self._canonical.items() if name in wanted and alias]
-        above = {".".join(path[:length]) for path in paths for length in range(len(path))}
+        above: set[str] = set()
+        for alias, name in self._canonical.items():
+            path = alias if name in wanted else ""
+            while path:
+                path = path.rpartition(".")[0]
+                if path in above:
+                    break
+                above.add(path)
         return {self._canonical[name] for name in above if name in self._canonical}
 
     def canonical(self, name: str) -> str:
@@ -142,7 +159,8 @@ class LayerNames(Mapping[str, nn.Module]):
         for spelled in (name, _bare(name)):
             if spelled in self._canonical:
                 return [self._canonical[spelled]]
-            found = [canonical for known, canonical in self._canonical.items() if fnmatchcase(known, spelled)]
+            matches = re.compile(translate(spelled)).match
+            found = [canonical for known, canonical in self._canonical.items() if matches(known)]
             if found:
                 return found
         if not any(mark in name for mark in "*?["):
@@ -169,9 +187,13 @@ def unknown_layer(name: str, known: Iterable[str], where: str) -> UnknownLayerEr
 
 def _named(root: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Every name of every module, wrappers of ``torch.compile`` folded away where that leaves names distinct."""
+    pairs = list(root.named_modules(remove_duplicate=False))
+    if not any(_COMPILED in name for name, _ in pairs):
+        yield from pairs
+        return
     pairs = [
         (name, module)
-        for name, module in root.named_modules(remove_duplicate=False)
+        for name, module in pairs
         if not (_COMPILED in module._modules and type(module).__name__ == "OptimizedModule")
     ]
     taken = {name for name, _ in pairs}

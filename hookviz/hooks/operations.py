@@ -23,7 +23,7 @@ from hookviz.hooks.private_copy import private_copy
 from hookviz.hooks.record import record
 from hookviz.hooks.recording import Recording
 from hookviz.hooks.snapshot import Keep, Keeper, snapshot
-from hookviz.hooks.structure import each_tensor, leaves, map_leaves, tensor_info, tensor_infos
+from hookviz.hooks.structure import each_tensor, leaves, tensor_infos
 from hookviz.types import LayerInfo
 
 
@@ -189,7 +189,7 @@ class _OperationWatcher(TorchFunctionMode):
         if any(name == pattern or fnmatchcase(name, pattern) for pattern in self._patterns):
             self._known[name] = name
             kept = self._keeper.value(name, output)
-            self._recording.last.new_call(name, kept, map_leaves(output, Tensor, tensor_info))
+            self._recording.last.new_call(name, kept, infos)
 
     def _is_on_buffers(self, arguments: Any) -> bool:
         tensors = [tensor for _, tensor in leaves(arguments, Tensor)]
@@ -197,5 +197,5 @@ class _OperationWatcher(TorchFunctionMode):
 
 
 def _memory(tensor: Tensor) -> int:
-    """Where a tensor's values are, shared with its views; 0 where that cannot be said."""
-    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided and not tensor.is_meta else 0
+    """Which memory a tensor's values are in, shared with its views; 0 where that cannot be said."""
+    return tensor.untyped_storage()._cdata if tensor.layout is torch.strided and not tensor.is_meta else 0

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from hookviz.errors import AmbiguousCallError, NotRecordedError, UnknownLayerError
 from hookviz.hooks.names import unknown_layer
-from hookviz.hooks.structure import leaves, map_leaves
+from hookviz.hooks.structure import map_leaves, tensor_infos
 from hookviz.types import TensorInfo
 
 _MISSING = object()
@@ -41,18 +41,18 @@ class Call:
         "_grad_output",
         "_note",
         "_output",
+        "_output_info",
         "index",
         "input_info",
         "layer",
-        "output_info",
     )
 
-    def __init__(self, layer: str, index: int, output: Any, output_structure: Any) -> None:
+    def __init__(self, layer: str, index: int, output: Any, output_info: tuple[TensorInfo, ...] | None = None) -> None:
         self.layer = layer
         self.index = index
-        self.output_info = tuple(info for _, info in leaves(output_structure, TensorInfo))
         self.input_info: tuple[TensorInfo, ...] = ()
         self._output = output
+        self._output_info = output_info
         self._arguments: Any = _MISSING
         self._grad_output: Gradients | None = None
         self._grad_arguments: Gradients | None = None
@@ -66,6 +66,13 @@ class Call:
     def output(self) -> Any:
         """What the module returned, its structure kept, each tensor as it was at that moment."""
         return self._output
+
+    @property
+    def output_info(self) -> tuple[TensorInfo, ...]:
+        """The tensors that the module returned, described."""
+        if self._output_info is None:  # what is kept are the tensors themselves
+            self._output_info = tensor_infos(self._output)
+        return self._output_info
 
     @property
     def input(self) -> tuple[Any, ...]:
@@ -138,6 +145,8 @@ class Call:
 
 class LayerCalls(Sequence[Call]):
     """The calls of one layer in one run, in order; of a layer called once, also that call: ``rec["conv1"].output``."""
+
+    __slots__ = ("_calls", "layer")
 
     def __init__(self, layer: str) -> None:
         self.layer = layer
@@ -281,10 +290,15 @@ class Run(Mapping[str, LayerCalls]):
         """An empty run over the same layers."""
         return Run(self._chosen, self._canonical, self._network)
 
-    def new_call(self, layer: str, output: Any, output_structure: Any) -> Call:
-        """Add a call of a layer that has just returned."""
-        calls = self._layers.setdefault(layer, LayerCalls(layer))
-        call = Call(layer, len(calls), output, output_structure)
+    def new_call(self, layer: str, output: Any, output_info: tuple[TensorInfo, ...] | None = None) -> Call:
+        """Add a call of a layer that has just returned.
+
+        ``output_info`` describes the tensors it returned, where others were kept.
+        """
+        calls = self._layers.get(layer)
+        if calls is None:
+            calls = self._layers[layer] = LayerCalls(layer)
+        call = Call(layer, len(calls), output, output_info)
         calls.append(call)
         return call
 

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import sys
 import weakref
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import nn
 
 from hookviz.hooks.hook_kinds import Hook
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(NamedTuple):
     """What hookviz knows of a hook it registered: the object handed to torch, where that was asked for, on what."""
 
     installed: Hook
     place: str
     module: weakref.ref[nn.Module] | None
-    """None for a global hook."""
+    """None for a hook on several modules, or on all."""
 
 
 _registered: dict[int, Registered] = {}
 
 
-def note_registered(number: int, installed: Hook, module: nn.Module | None) -> None:
-    """Remember a hook by the number that torch gave it; ``module`` is None for a global one."""
-    owner = None if module is None else weakref.ref(module)
-    _registered[number] = Registered(installed, calling_place(), owner)
+def note_registered(number: int, installed: Hook, module: nn.Module | None, place: str) -> None:
+    """Remember a hook by the number that torch gave it; ``module`` is None for one on several modules, or on all."""
+    _registered[number] = Registered(installed, place, None if module is None else weakref.ref(module))
 
 
 def forget_registered(number: int) -> Registered | None:
@@ -40,8 +38,8 @@ def registered(number: int, installed: Hook, module: nn.Module | None) -> Regist
     known = _registered.get(number)
     if known is None or known.installed is not installed:
         return None
-    # A deep copy of a module has the same functions under the same numbers.
-    return known if (known.module and known.module()) is module else None
+    # A deep copy of a module has the same functions under the same numbers, but for those that several modules share.
+    return known if known.module is None or known.module() is module else None
 
 
 def calling_place() -> str:

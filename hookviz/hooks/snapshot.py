@@ -31,13 +31,21 @@ def _cloned(tensor: Tensor) -> Tensor:
 
 
 class Keeper:
-    """Applies what the caller wants kept of each tensor; without such a function, the whole tensor."""
+    """Applies what the caller wants kept of each tensor; without such a function, the whole tensor is copied."""
 
-    def __init__(self, keep: Keep | None) -> None:
+    def __init__(self, keep: Keep | None, copy: Callable[[Tensor], Tensor] = snapshot) -> None:
         self._keep = keep
+        self._copy = copy
+
+    @property
+    def keeps_tensors(self) -> bool:
+        """Whether what is kept of each tensor is that tensor."""
+        return self._keep is None
 
     def value(self, layer: str, value: Any) -> Any:
         """Keep every tensor of a structure."""
+        if isinstance(value, Tensor):
+            return self.tensor(layer, value)
         return map_leaves(value, Tensor, lambda _, tensor: self.tensor(layer, tensor))
 
     def tensor(self, layer: str, tensor: Tensor) -> Any:
@@ -47,7 +55,7 @@ class Keeper:
             KeepError: the function failed, or wrote into the tensor.
         """
         if self._keep is None:
-            return snapshot(tensor)
+            return self._copy(tensor)
         version = _version(tensor)
         try:
             with torch.no_grad():

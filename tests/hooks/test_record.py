@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import io
@@ -818,3 +819,79 @@ def test_layers_chosen_by_nothing_sensible_are_refused_in_a_sentence() -> None:
         record(nn.Linear(2, 2), nothing)
     with pytest.raises(UnknownLayerError, match="not by 3"):
         record(nn.Linear(2, 2), [3])  # type: ignore[list-item]  # the mistake under test
+
+
+class Interrupted(nn.Module):
+    """The first run is ended by Ctrl-C inside a block of layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = nn.Sequential(nn.Identity())
+        self.press = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.block(x)
+        if self.press:
+            self.press = False
+            raise KeyboardInterrupt
+        return y
+
+
+def test_a_run_after_one_that_ctrl_c_ended_is_a_run_of_its_own() -> None:
+    net = Interrupted()
+    with record(net, keep_runs=True) as rec:
+        with contextlib.suppress(KeyboardInterrupt):
+            net(torch.zeros(1))
+        net(torch.ones(1))
+    assert [run["block.0"].output.tolist() for run in rec.runs] == [[0.0], [1.0]]
+    assert rec[""].output.tolist() == [1.0]
+
+
+class Recovering(nn.Module):
+    """Runs a block that raises, and another one while that error is being handled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken = nn.Sequential(nn.Linear(99, 1))
+        self.nothing = nn.Sequential(Returning(lambda _: None))
+        self.spare = nn.Sequential(nn.Identity())
+
+    def forward(self, x: Tensor) -> Any:
+        try:
+            return self.broken(x)
+        except RuntimeError:
+            self.nothing(x)
+            return self.spare(x)
+
+
+def test_layers_that_run_while_an_error_is_handled_are_recorded_and_those_that_raised_are_not() -> None:
+    net = Recovering()
+    with record(net) as rec:
+        net(torch.ones(1, 2))
+    assert list(rec) == ["nothing.0", "nothing", "spare.0", "spare", ""]
+    assert rec["nothing"].output is None
+    assert rec.not_called == ("broken", "broken.0")
+    assert rec.failed is None
+
+
+class Recursive(nn.Module):
+    """Calls itself once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.same = nn.Identity()
+
+    def forward(self, x: Tensor, again: bool = True) -> Tensor:
+        y: Tensor = self.same(x)
+        return self(y + 1, False) if again else y
+
+
+def test_a_network_that_calls_itself_is_one_run() -> None:
+    net = Recursive()
+    with record(net, keep_runs=True) as rec:
+        net(torch.zeros(1))
+        net(torch.zeros(1))
+    assert len(rec.runs) == 2
+    for run in rec.runs:
+        assert [call.output.tolist() for call in run["same"]] == [[0.0], [1.0]]
+        assert [call.output.tolist() for call in run[""]] == [[1.0], [1.0]]

@@ -1,0 +1,41 @@
+"""What the calls under way say about a module that runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+
+import torch
+from torch import nn
+
+_CALL = nn.Module._call_impl.__code__
+_tracing_state = torch._C._get_tracing_state
+_graph_task = torch._C._current_graph_task_id
+
+
+def is_replay() -> bool:
+    """Whether modules are being run for another purpose than their results: traced, or recomputed by a checkpoint."""
+    return _tracing_state() is not None or _graph_task() != -1
+
+
+def is_call_of(frame: FrameType, module: nn.Module) -> bool:
+    """Whether a frame is torch's for a call of ``module``, its hooks included."""
+    return frame.f_code is _CALL and frame.f_locals.get("self") is module
+
+
+def calls_under_way(module: nn.Module) -> int:
+    """How many calls of ``module`` this thread is inside of."""
+    return sum(is_call_of(frame, module) for frame in _callers())
+
+
+def is_inside_checkpoint() -> bool:
+    """Whether a checkpoint runs this; a re-entrant one runs its first forward without gradients, as it should."""
+    return any(frame.f_globals.get("__name__") == "torch.utils.checkpoint" for frame in _callers())
+
+
+def _callers() -> Iterator[FrameType]:
+    frame = sys._getframe(1).f_back
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

@@ -1,0 +1,88 @@
+"""Copies that cost nothing until somebody writes: torch's copy-on-write clone, where it is safe.
+
+Most outputs of a forward are never written to again, and those that are, by an in-place operation, keep their memory in
+the copy while the writer gets a new one. ``Tensor._lazy_clone`` is private to torch, so that everything is looked at
+before it is called, and a plain copy is made wherever anything is unusual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from hookviz.hooks.code_names import uses_any
+from hookviz.hooks.snapshot import snapshot
+from hookviz.hooks.structure import leaves
+
+_PAST_TORCH = frozenset(
+    {
+        *("numpy", "__array__", "from_numpy", "asarray", "frombuffer", "from_dlpack", "to_dlpack", "data_ptr"),
+        *("resize_", "resize_as_", "set_", "out", "ctypes"),
+    }
+)
+"""Names in a network's code by which memory is reached that torch does not watch, or made larger, which torch 2.14
+cannot do with memory that is marked to be copied on writing."""
+
+CAN_WAIT = hasattr(Tensor, "_lazy_clone")
+"""Whether torch has the function; it may go as it came."""
+
+_keys = torch._C._dispatch_keys
+_PLAIN = _keys(torch.empty(0)).raw_repr()
+"""Dense, strided, on the CPU; not quantised, conjugated, negated, batched by vmap, nor made in inference mode."""
+
+
+class LazyCopies:
+    """Copies the tensors that were made in a run; parameters, buffers and what the caller passed are copied at once."""
+
+    def __init__(self, modules: Collection[nn.Module]) -> None:
+        self._safe = CAN_WAIT and not uses_any(_PAST_TORCH, modules)
+        self._modules = modules
+        self._foreign: set[int] = set()
+
+    def begin(self, arguments: object) -> None:
+        """Start a run with these arguments."""
+        if self._safe:
+            self._foreign = set(_storages(_weights(self._modules)))
+            self._foreign.update(_storages(tensor for _, tensor in leaves(arguments, Tensor)))
+
+    def copy(self, tensor: Tensor) -> Tensor:
+        """Copy a tensor: as ``snapshot`` does, but perhaps later, when somebody is about to write into either."""
+        if (
+            not self._safe
+            or type(tensor) is not Tensor  # a subclass may be anything
+            or _keys(tensor).raw_repr() != _PLAIN
+        ):
+            return snapshot(tensor)
+        storage = tensor.untyped_storage()
+        # Part of a larger memory would keep all of it.
+        if storage._cdata in self._foreign or storage.nbytes() != tensor.nbytes:
+            return snapshot(tensor)
+        try:
+            return (tensor.detach() if tensor.requires_grad else tensor)._lazy_clone()
+        except RuntimeError:  # the memory is not torch's own, but numpy's or a file's
+            return snapshot(tensor)
+
+    def end(self, output: object) -> None:
+        """End a run: what the caller gets is ordinary memory again, shared with nothing."""
+        if self._safe:
+            for _, tensor in leaves(output, Tensor):
+                if type(tensor) is Tensor and _keys(tensor).raw_repr() == _PLAIN:
+                    tensor.data_ptr()  # the right to write is asked for here, so torch copies what is marked
+
+
+def _weights(modules: Collection[nn.Module]) -> Iterator[Tensor]:
+    for module in modules:
+        for tensor in (*module._parameters.values(), *module._buffers.values()):
+            if tensor is not None:
+                yield tensor
+
+
+def _storages(tensors: Iterable[Tensor]) -> Iterator[int]:
+    """Say which memory tensors are in, whatever views of it they are; those without any of their own are left out."""
+    for tensor in tensors:
+        try:
+            yield tensor.untyped_storage()._cdata
+        except (NotImplementedError, RuntimeError, ValueError):  # sparse, batched by vmap, of a lazy module
+            continue
