@@ -21,6 +21,9 @@ from hookviz.views.labels import numbers_of
 _WIDEST = 300
 """CSS pixels of the large map; one with more values than that is shrunk."""
 
+_WIDEST_VALUE = 72
+"""CSS pixels of a single value's colour."""
+
 _HERE = files("hookviz.ui")
 _wire = st.components.v2.component(
     "hookviz_channel_wire", html="<span></span>", js=_HERE.joinpath("channel_wire.js").read_text("utf-8")
@@ -78,6 +81,7 @@ def _show_map(position: int, picture: Mosaic, layer: str, channel: int) -> None:
             "picture": data_url(picture.png),
             "layer": layer,
             "dense": geometry.width > _WIDEST,
+            "widest": _WIDEST if geometry.width * geometry.height > 1 else _WIDEST_VALUE,
             "ratio": f"{geometry.width} / {geometry.height}",
         },
     )

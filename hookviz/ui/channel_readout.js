@@ -78,7 +78,9 @@ class Readout {
 
   hint() {
     const { open } = this.card
-    return open === null ? "Click a channel to look closer" : `channel ${open} is open; arrow keys walk, Escape closes`
+    const touched = matchMedia("(hover: none)").matches
+    if (open === null) return `${touched ? "Tap" : "Click"} a channel to look closer`
+    return `channel ${open} is open; ${touched ? "tap it again to close" : "arrow keys walk, Escape closes"}`
   }
 
   words(at) {

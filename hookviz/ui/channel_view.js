@@ -41,7 +41,7 @@ function close(card) {
 
 // Decoded before it takes the place of another, so that none flashes.
 
-function showMap(place, { layer, dense, ratio }, channel, source) {
+function showMap(place, { layer, dense, ratio, widest }, channel, source) {
   const picture = new Image()
   picture.src = source
   picture.alt = `Channel ${channel} of ${layer}`
@@ -51,6 +51,7 @@ function showMap(place, { layer, dense, ratio }, channel, source) {
     if (place.newest !== picture) return
     const figure = document.createElement("figure")
     figure.classList.toggle("dense", dense)
+    figure.style.maxWidth = `${widest}px`
     figure.append(picture)
     place.replaceChildren(figure)
   }
