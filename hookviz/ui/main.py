@@ -142,9 +142,8 @@ def _show_network(model_key: str, model: Model, image: ChosenImage, device_place
     names = choose_layers(model, layers)
     keeping = choose_keeping(resources.get_estimate((key[0], tuple(batch.shape)), model, batch), names)
     if keeping is not None:
-        _show_layers(
-            key, {info.name: info for info in layers}, resources.get_captures(key, model, batch, names, keeping)
-        )
+        captured = resources.get_captures(key, model, batch, names, keeping)
+        _show_layers(key, {info.name: info for info in layers}, {name: captured[name] for name in names})
     if not names:
         st.info("Choose a layer above to see what it computed.", icon=":material/layers:")
     with device_place:
