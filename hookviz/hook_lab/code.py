@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hookviz.hook_lab.experiment import Experiment
-from hookviz.hook_lab.loading_code import LoadingCode
+from hookviz.hook_lab.loading_code import LoadingCode, sorted_imports
 from hookviz.hooks.hook_kinds import REGISTER
 
 _ARGUMENTS = {
@@ -31,7 +31,7 @@ def hook_code(experiment: Experiment, loading: LoadingCode, dimensions: int, *, 
     imports = [*loading.imports, *_function_import(experiment)]
     function = [] if experiment.action == "function" else [_function(experiment, dimensions)]
     parts = [
-        _sorted("\n".join(imports)),
+        sorted_imports("\n".join(imports)),
         loading.statements,
         *function,
         _registered(experiment, emulated=emulated),
@@ -39,11 +39,6 @@ def hook_code(experiment: Experiment, loading: LoadingCode, dimensions: int, *, 
         _printed(experiment, loading),
     ]
     return re.sub(r"\n{4,}", "\n\n\n", "\n\n".join(parts)) + "\n"
-
-
-def _sorted(imports: str) -> str:
-    lines = sorted(set(imports.splitlines()), key=lambda line: (line.startswith("from"), line))
-    return "\n".join(lines)
 
 
 def _function_import(experiment: Experiment) -> list[str]:

@@ -134,7 +134,7 @@ prepare = transforms.Compose(
 
 
 def _by_hookviz(model: Model, *, own_file: bool) -> LoadingCode:
-    target = _own_target(model)
+    target = own_target(model)
     name = model.name if target is None else target
     values, comment = "", "its preparation and its call are not a classifier's, so hookviz makes them"
     if target is not None:
@@ -155,7 +155,12 @@ arguments = loaded.inputs(load_image("{IMAGE_FILE}"))"""
     return LoadingCode(imports, statements, "*arguments", classifies=model.task in {"classification", "video"})
 
 
-def _own_target(model: Model) -> str | None:
+def sorted_imports(imports: str) -> str:
+    """Lines of imports, each once, in one order."""
+    return "\n".join(sorted(set(imports.splitlines()), key=lambda line: (line.startswith("from"), line)))
+
+
+def own_target(model: Model) -> str | None:
     """Where a network of one's own is found; ``Model.source`` is where a model says so."""
     words = "your own network, "
     return model.source.removeprefix(words).partition(", values of ")[0] if model.source.startswith(words) else None

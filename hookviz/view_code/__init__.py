@@ -1,0 +1,7 @@
+"""Scripts that give what a view shows: one with hookviz, one with torch alone."""
+
+from hookviz.view_code.view import View
+from hookviz.view_code.with_hookviz import hookviz_script
+from hookviz.view_code.with_torch import torch_script
+
+__all__ = ["View", "hookviz_script", "torch_script"]
