@@ -30,15 +30,14 @@ export default function ({ data, setTriggerValue }) {
 // Beside the mosaic it is in sight, and scrolling would move the tiles under the pointer; below it, it has to come up.
 
 function bringIntoView(number) {
-  const enough = matchMedia("(max-width: 640px)").matches ? 240 : 60
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches
+  const enough = matchMedia("(max-width: 640px)").matches ? 380 : 60
   requestAnimationFrame(() => {
     const panel = document.querySelector(`.st-key-channel-${number}`)
     if (!panel) return
     const { top, bottom } = panel.getBoundingClientRect()
     const inSight = Math.min(bottom, innerHeight) - Math.max(top, 60)
     if (inSight < Math.min(enough, bottom - top)) {
-      panel.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" })
+      panel.scrollIntoView({ block: "nearest" }) // at once: a tap that follows would miss what still moves
     }
   })
 }
