@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 _NOTES = "address notes"
+_WENT = "address notes were cleared since the whole page ran"
 
 _LONGEST = 200
 """Characters of an address value that are repeated to the reader."""
@@ -31,7 +32,14 @@ def notes() -> list[str]:
 
 def changed() -> None:
     """The reader has chosen something: what the address had wrong no longer matters."""
-    st.session_state[_NOTES].clear()
+    if st.session_state[_NOTES]:
+        st.session_state[_NOTES].clear()
+        st.session_state[_WENT] = True
+
+
+def notes_went() -> bool:
+    """Whether notes went since the whole page ran: a part of it that runs alone would leave them where they stand."""
+    return bool(st.session_state.pop(_WENT, False))
 
 
 def shortened(text: str) -> str:
