@@ -22,7 +22,7 @@ from hookviz.look import look
 from hookviz.models import Model
 from hookviz.samples import load_sample
 from hookviz.types import ChannelOrder, LayerInfo, Layout
-from hookviz.view_code import View, hookviz_script, torch_script
+from hookviz.view_code import View, edited_hookviz_script, edited_torch_script, hookviz_script, torch_script
 from hookviz.views import channel_picture
 
 FILES = {"grace_hopper": "grace_hopper.jpg", "digit_3": "digit_3.png"}
@@ -175,6 +175,35 @@ def test_scripts_of_other_layouts_and_of_untrained_networks(
     assert ours["png"] == draw_mosaic(shown, view.page).png
     assert np.array_equal(alone["maps"], shown.maps.maps, equal_nan=True)
     assert alone["page"].tolist() == list(draw_mosaic(shown, view.page).geometry.channels)
+
+
+def test_both_scripts_of_edits_give_the_logits_before_and_after(tmp_path: Path) -> None:
+    """By a hook written by hand: channel 684 of the last convolution is zeroed, and the first is halved."""
+    model = load_model("efficientnet_lite0", device="cpu")
+    batch = model.prepare(load_sample("grace_hopper"))
+
+    def halve(module: torch.nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
+        return torch.cat([output[:, :1] * 0.5, output[:, 1:]], dim=1)
+
+    def zero(module: torch.nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
+        changed = output.clone()
+        changed[:, 684] = 0
+        return changed
+
+    with torch.no_grad():
+        before = model.module(batch)
+        handles = [
+            model.module.get_submodule("conv_stem").register_forward_hook(halve),
+            model.module.get_submodule("conv_head").register_forward_hook(zero),
+        ]
+        after = model.module(batch)
+    for handle in handles:
+        handle.remove()
+    edits = {"conv_stem": [Scale(0.5, channels=(0,))], "conv_head": [Zero(channels=(684,))]}
+    for script in (edited_hookviz_script(model, edits), edited_torch_script(model, edits)):
+        defined = run(script, "grace_hopper", tmp_path)
+        assert torch.equal(defined["before"], before)
+        assert torch.equal(defined["after"], after)
 
 
 def test_an_edit_inside_a_tuple_has_no_short_hook() -> None:

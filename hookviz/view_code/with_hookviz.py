@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 from hookviz.hook_lab.loading_code import IMAGE_FILE, OWN_WEIGHTS_FILE, own_target
@@ -24,12 +25,12 @@ def hookviz_script(model: Model, view: View, *, own_file: bool = False) -> str:
         "",
         "import torch",
         "",
-        f"from hookviz import {', '.join(sorted(names, key=_by_name))}",
+        f"from hookviz import {', '.join(sorted(names, key=by_name))}",
         *_order_imports(view),
     ]
     body = [
-        *_loaded(model, own_file=own_file),
-        *_edits(view),
+        *loaded_lines(model, own_file=own_file),
+        *edit_lines(view.edits),
         *_recorded(view),
         *_mapped(view),
         *_drawn(view),
@@ -37,7 +38,8 @@ def hookviz_script(model: Model, view: View, *, own_file: bool = False) -> str:
     return "\n".join([*imports, "", *body]) + "\n"
 
 
-def _by_name(name: str) -> tuple[bool, str]:
+def by_name(name: str) -> tuple[bool, str]:
+    """The order of names in an import: classes, then functions."""
     return not name[0].isupper(), name
 
 
@@ -51,7 +53,8 @@ def _order_imports(view: View) -> list[str]:
     return ["from hookviz.channels import channel_order, channel_statistics", "from hookviz.layout import arrange"]
 
 
-def _loaded(model: Model, *, own_file: bool) -> list[str]:
+def loaded_lines(model: Model, *, own_file: bool) -> list[str]:
+    """Statements that leave ``model`` and ``image``."""
     name = own_target(model) or model.name
     values = ""
     if own_file:
@@ -64,11 +67,10 @@ def _loaded(model: Model, *, own_file: bool) -> list[str]:
     return [f'model = load_model("{name}"{values}{device})', f'image = load_image("{IMAGE_FILE}")']
 
 
-def _edits(view: View) -> list[str]:
-    if not view.edits:
-        return []
-    rows = [f'    "{layer}": [{", ".join(map(edit_text, edits))}],' for layer, edits in view.edits.items()]
-    return ["edits = {", *rows, "}"]
+def edit_lines(edits: Mapping[str, Sequence[Edit]]) -> list[str]:
+    """Statements that leave ``edits``; none where there are none."""
+    rows = [f'    "{layer}": [{", ".join(map(edit_text, many))}],' for layer, many in edits.items()]
+    return ["edits = {", *rows, "}"] if rows else []
 
 
 def edit_text(one: Edit) -> str:
