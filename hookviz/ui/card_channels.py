@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from hookviz.layer_picture import Shown
+from hookviz.ui.shown_network import ShownTensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -15,7 +16,8 @@ class CardChannels:
     """The channels of the card at ``position``, as they are ``shown``.
 
     ``of`` is what the values on the page shown are known by, ``belongs_to`` whose choice an open channel is, ``layer``
-    what they are of, in words. ``values`` gives them all, (C, H, W) in a dtype that holds them.
+    what they are of, in words. ``values`` gives them all, (C, H, W) in a dtype that holds them; ``tensor`` says where
+    they come from.
     """
 
     position: int
@@ -24,3 +26,4 @@ class CardChannels:
     layer: str
     shown: Shown
     values: Callable[[], Tensor]
+    tensor: ShownTensor

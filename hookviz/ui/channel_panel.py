@@ -12,17 +12,13 @@ from hookviz.layer_picture import Shown
 from hookviz.numeric import to_float64
 from hookviz.ui import state
 from hookviz.ui.card_channels import CardChannels
-from hookviz.ui.prediction_panel import data_url
+from hookviz.ui.channel_distribution import show_channel_distribution
+from hookviz.ui.channel_kernel_view import show_kernel
+from hookviz.ui.channel_look import show_look
 from hookviz.ui.sentences import one_sentence
 from hookviz.ui.style import escaped, show
-from hookviz.views import Mosaic, mosaic_picture, value_text
+from hookviz.views import value_text
 from hookviz.views.labels import numbers_of
-
-_WIDEST = 300
-"""CSS pixels of the large map; one with more values than that is shrunk."""
-
-_WIDEST_VALUE = 72
-"""CSS pixels of a single value's colour."""
 
 _HERE = files("hookviz.ui")
 _wire = st.components.v2.component(
@@ -47,9 +43,13 @@ def show_channel(channels: CardChannels) -> None:
     if channel is not None:
         with st.container(key=f"channel-{position}"), one_sentence():
             _show_head(position, channel)
-            with st.container(horizontal=True, key=f"channel-pictures-{position}"):
-                _show_map(position, _picture(shown, channel), channels.layer, channel)
-            _show_numbers(channel_numbers(shown, to_float64(channels.values()[channel]), channel))
+            values = to_float64(channels.values()[channel])
+            show_look(channels, channel)
+            _show_numbers(channel_numbers(shown, values, channel))
+            show_kernel(channels, channel)
+            show_channel_distribution(channels, channel, values)
+    else:
+        state.forget_position("at", position)
     with st.container(key=f"channel-wire-{position}"):
         _wire(
             key=state.wire_key(position),
@@ -62,29 +62,6 @@ def show_channel(channels: CardChannels) -> None:
 def _show_head(position: int, channel: int) -> None:
     turn = state.channel_turn(position)
     _view(key=f"channel-head-{position}", data={"card": position, "part": "head", "channel": channel, "turn": turn})
-
-
-def _picture(shown: Shown, channel: int) -> Mosaic:
-    """The map in the colours it has in the mosaic."""
-    return mosaic_picture(shown.maps, order=[channel], per_page=1, **shown.display)
-
-
-def _show_map(position: int, picture: Mosaic, layer: str, channel: int) -> None:
-    geometry = picture.geometry
-    _view(
-        key=f"channel-map-{position}",
-        data={
-            "card": position,
-            "part": "map",
-            "channel": channel,
-            "turn": state.channel_turn(position),
-            "picture": data_url(picture.png),
-            "layer": layer,
-            "dense": geometry.width > _WIDEST,
-            "widest": _WIDEST if geometry.width * geometry.height > 1 else _WIDEST_VALUE,
-            "ratio": f"{geometry.width} / {geometry.height}",
-        },
-    )
 
 
 def _show_numbers(rows: dict[str, str]) -> None:

@@ -20,21 +20,24 @@ from hookviz.ui.channels_view import show_channels
 from hookviz.ui.downloads import show_downloads
 from hookviz.ui.layer_views import channel_counts, show_distribution, show_figure
 from hookviz.ui.layout_choice import choose_layout
+from hookviz.ui.overview import show_overview
 from hookviz.ui.part_choice import choose_part, taken_over
 from hookviz.ui.resources import LayerCapture, digest
 from hookviz.ui.sentences import one_sentence
 from hookviz.ui.shown_layers import exact_values, get_shown, order_of
+from hookviz.ui.shown_network import ShownNetwork, ShownTensor
 from hookviz.ui.style import badge, escaped, show
 from hookviz.views import page_count
 
-_MOSAIC, _FIGURE = "Mosaic", "Figure"
+_MOSAIC, _FIGURE, _OVERVIEW = "Mosaic", "Figure", "Overview"
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
     """One layer of one view: its place on the page from 0, what it and its values are known by, and the values.
 
-    ``layer_of`` is the layer of its network, whose choices outlive another image; ``view`` is that of an image.
+    ``layer_of`` is the layer of its network, whose choices outlive another image; ``view`` is that of an image;
+    ``network`` is what both are of.
     """
 
     position: int
@@ -42,6 +45,7 @@ class Card:
     view: str
     info: LayerInfo
     capture: LayerCapture
+    network: ShownNetwork
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,20 +161,27 @@ def _show_body(card: Card, part: _Part) -> None:
     with view_place:
         view = _choose_view(card, shown)
     with pages_place:
-        page = _choose_page(card, belongs_to, shown) if view == _MOSAIC or shown.picture in {"maps", "lines"} else 0
+        paged = view == _MOSAIC or (view == _FIGURE and shown.picture in {"maps", "lines"})
+        page = _choose_page(card, belongs_to, shown) if paged else 0
     about = _about(card, shown, layout)
-    if view == _MOSAIC:
+    pages = f"{state.chosen_order()} {page}" if view == _MOSAIC else "all"
+    if view in {_MOSAIC, _OVERVIEW}:
         channels = CardChannels(
             position=card.position,
-            of=digest(f"{of} {layout} {selection} {state.chosen_order()} {page}".encode()),
+            of=digest(f"{of} {layout} {selection} {pages}".encode()),
             belongs_to=f"{belongs_to} {layout.name}",
             layer=", ".join(filter(None, [card.info.name or "the whole network", shown.part])),
             shown=shown,
             values=partial(exact_values, part.tensor, layout, selection),
+            tensor=ShownTensor(card.network, card.info, call.index, path, layout, selection),
         )
+    if view == _MOSAIC:
         show_channels(channels, page, about)
     else:
-        show_figure(card.info, shown, page)
+        if view == _OVERVIEW:
+            show_overview(channels)
+        else:
+            show_figure(card.info, shown, page)
         histogram, numbers = st.columns([2, 3], gap="medium", vertical_alignment="center")
         show_distribution(shown, about, histogram, numbers)
     show_downloads(f"{card.position}-{of}", card.info, shown, lambda: draw_figure(card.info, shown, page))
@@ -185,16 +196,15 @@ def _layout_found(card: Card, call: Call, path: str) -> Layout | None:
 
 
 def _choose_view(card: Card, shown: Shown) -> str:
-    """Mosaic or figure; where a mosaic would be of single values or rows, the figure comes first."""
+    """Mosaic, overview or figure, which comes first where a mosaic would be of single values or rows."""
     if shown.picture == "number":
         return _FIGURE
     maps = shown.picture == "maps"
     key = f"view-{card.position}" if maps else f"view-{card.position}-{shown.picture}"
     default = _MOSAIC if maps else _FIGURE
-    state.settle_card_choice(key, [_MOSAIC, _FIGURE], default, parameter=f"view{card.position}")
-    view = st.segmented_control(
-        "View", [_MOSAIC, _FIGURE], default=default, required=True, key=key, label_visibility="collapsed"
-    )
+    views = [_MOSAIC, _FIGURE, _OVERVIEW] if maps and shown.maps.maps.size else [_MOSAIC, _FIGURE]
+    state.settle_card_choice(key, views, default, parameter=f"view{card.position}")
+    view = st.segmented_control("View", views, default=default, required=True, key=key, label_visibility="collapsed")
     return view or default
 
 

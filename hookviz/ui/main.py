@@ -25,6 +25,7 @@ from hookviz.ui.layer_picker import choose_layers
 from hookviz.ui.prediction_panel import show_input, show_result
 from hookviz.ui.resources import LayerCapture
 from hookviz.ui.sentences import log_shown, one_sentence, sentence
+from hookviz.ui.shown_network import ShownNetwork
 from hookviz.ui.sidebar import (
     ChosenImage,
     choose_device,
@@ -67,7 +68,7 @@ def run() -> None:
             more = _show_hooks(chosen, model, image)
             state.write_address(resources.default_weights(name), layers=False, more=more)
         else:
-            _show_network(chosen.key, model, image, device_place)
+            _show_network(chosen, model, image, device_place)
         with notes_place:
             _show_notes()
 
@@ -129,8 +130,10 @@ def _load(chosen: resources.ChosenModel) -> Model | None:
     return model
 
 
-def _show_network(model_key: str, model: Model, image: ChosenImage, device_place: DeltaGenerator) -> None:
-    key = (model_key, image.key)
+def _show_network(
+    chosen: resources.ChosenModel, model: Model, image: ChosenImage, device_place: DeltaGenerator
+) -> None:
+    key = (chosen.key, image.key)
     seen = resources.get_image(image.key, model.task in resources.MOVING, image.content, image.second)
     batch = resources.get_batch(key, model, seen)
     saw, said = st.columns([1, 2.4], gap="large")
@@ -143,7 +146,8 @@ def _show_network(model_key: str, model: Model, image: ChosenImage, device_place
     keeping = choose_keeping(resources.get_estimate((key[0], tuple(batch.shape)), model, batch), names)
     if keeping is not None:
         captured = resources.get_captures(key, model, batch, names, keeping)
-        _show_layers(key, {info.name: info for info in layers}, {name: captured[name] for name in names})
+        network = ShownNetwork(key, chosen, image)
+        _show_layers(network, {info.name: info for info in layers}, {name: captured[name] for name in names})
     if not names:
         st.info("Choose a layer above to see what it computed.", icon=":material/layers:")
     with device_place:
@@ -151,12 +155,13 @@ def _show_network(model_key: str, model: Model, image: ChosenImage, device_place
     state.write_address(resources.default_weights(model.name))
 
 
-def _show_layers(key: tuple[str, str], infos: Mapping[str, LayerInfo], captured: Mapping[str, LayerCapture]) -> None:
+def _show_layers(network: ShownNetwork, infos: Mapping[str, LayerInfo], captured: Mapping[str, LayerCapture]) -> None:
+    key = network.key
     for position, (layer, capture) in enumerate(captured.items()):
         if capture.kept == "statistics":
             show_statistics(position, infos[layer], capture)
         else:
-            show_layer(Card(position, f"{key[0]} {layer}", f"{key} {layer}", infos[layer], capture))
+            show_layer(Card(position, f"{key[0]} {layer}", f"{key} {layer}", infos[layer], capture, network))
 
 
 def _show_result(key: tuple[str, str], model: Model, batch: Tensor) -> None:

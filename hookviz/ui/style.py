@@ -37,6 +37,22 @@ _CSS = """
   color: #fff; background: rgba(10, 14, 22, .58); pointer-events: none; }
 [class*="st-key-channel-wire-"] { position: absolute; width: 0; height: 0; overflow: hidden; }
 [class*="st-key-channel-"] { scroll-margin: 4.5rem 0 1rem; }
+.hv-about { min-height: 2.9em; }
+.hv-positions img { display: block; width: 100%; border-radius: 4px; image-rendering: pixelated; }
+.hv-part { margin-top: .35rem; }
+.hv-part-title { font-weight: 600; font-size: .88rem; margin-bottom: .35rem; }
+.hv-kernel .numbers { display: grid; text-align: center; font-size: .72rem; opacity: .66; margin-top: .15rem;
+  font-variant-numeric: tabular-nums; }
+.hv-kernel { margin-bottom: .3rem; } .hv-kernel img { display: block; width: 100%; image-rendering: pixelated;
+  border-radius: 4px; }
+.hv-weights { display: grid; grid-template-columns: max-content minmax(6rem, 1fr) max-content; gap: .2rem .7rem;
+  align-items: center; max-width: 300px; margin-bottom: .3rem; font-size: .82rem; font-variant-numeric: tabular-nums; }
+.hv-weights .what { opacity: .66; } .hv-weights .track { position: relative; height: .58rem;
+  background: linear-gradient(90deg, transparent calc(50% - .5px), color-mix(in srgb, currentColor 45%, transparent) 0
+  calc(50% + .5px), transparent 0); }
+.hv-weights .bar { position: absolute; height: 100%; border-radius: 2px; background: #b2423f; }
+.hv-weights .bar.less { background: #3b73b9; }
+.hv-dark .hv-weights .bar { background: #e8807b; } .hv-dark .hv-weights .bar.less { background: #6ea8ec; }
 .hv-drawn img { display: block; max-width: 100%; max-height: 26rem; border-radius: 8px; }
 .hv-figure { overflow-x: auto; }
 .hv-figure img { display: block; width: 100%; height: auto; }

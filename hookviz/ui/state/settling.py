@@ -31,6 +31,19 @@ def settle_index(key: str, count: int, belongs_to: str, *, first: int, parameter
     return value
 
 
+def settle_count(key: str, first: int, last: int, default: int, *, parameter: str) -> None:
+    """Give a number's widget the value it had before another page was shown, what the address asks of a card, or one.
+
+    That one, the ``default``, stands in no address.
+    """
+    value = st.session_state.get(key, st.session_state.get(_kept(key)))
+    asked = asked_number(parameter, first, last)
+    value = asked if value is None else value
+    value = value if isinstance(value, int) and first <= value <= last else default
+    st.session_state[key] = st.session_state[_kept(key)] = value
+    put_in_address(parameter, None if value == default else str(value))
+
+
 def turn_to(key: str, value: int) -> None:
     """Give a number's widget a value before it is shown and settled."""
     st.session_state[key] = value
