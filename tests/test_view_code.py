@@ -199,7 +199,7 @@ def test_both_scripts_of_edits_give_the_logits_before_and_after(tmp_path: Path) 
         after = model.module(batch)
     for handle in handles:
         handle.remove()
-    edits = {"conv_stem": [Scale(0.5, channels=(0,))], "conv_head": [Zero(channels=(684,))]}
+    edits: dict[str, list[Edit]] = {"conv_stem": [Scale(0.5, channels=(0,))], "conv_head": [Zero(channels=(684,))]}
     for script in (edited_hookviz_script(model, edits), edited_torch_script(model, edits)):
         defined = run(script, "grace_hopper", tmp_path)
         assert torch.equal(defined["before"], before)

@@ -25,7 +25,7 @@ def edited_hookviz_script(model: Model, edits: Edits, *, own_file: bool = False)
         "effect = compare_edits(model.module, model.inputs(image), edits)",
         "before, after = effect.before, effect.after",
         "for moved in effect.moved[:10]:",
-        "    print(moved.layer, moved.move)",
+        "    print(moved.name, moved.move)",
     ]
     return "\n".join(lines) + "\n"
 
