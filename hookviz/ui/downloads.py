@@ -25,7 +25,7 @@ def show_downloads(key: str, info: LayerInfo, shown: Shown, figure: Callable[[],
         "NPZ": ("application/octet-stream", lambda: npz_bytes(raw_arrays(shown.tensor))),
         "CSV": ("text/csv", lambda: statistics_csv(shown.summary, shown.statistics)),
     }
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         st.caption("Download", width="content")
         for title, (mime, make) in files.items():
             st.download_button(

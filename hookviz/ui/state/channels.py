@@ -67,6 +67,11 @@ def take_step(position: int) -> None:
     st.session_state[_turn(position)] = step["turn"]
 
 
+def walk_to(position: int, channel: int) -> None:
+    """Open a channel, on whichever page it is; the card goes there."""
+    st.session_state[_step(position)] = Step(channel=channel, open=True)
+
+
 def step_taken(position: int) -> Step | None:
     """Where the keys walked to since this was asked last."""
     step: Step | None = st.session_state.pop(_step(position), None)
@@ -101,6 +106,12 @@ def settle_channel(position: int, channels: int, belongs_to: str) -> int | None:
     st.session_state[owner] = belongs_to
     put_in_address(_parameter(position), str(channel) if known else None)
     return channel if known else None
+
+
+def opened_channel(position: int) -> int | None:
+    """The channel that was open on a card when it was settled last."""
+    channel: int | None = st.session_state.get(_open(position))
+    return channel
 
 
 def channel_turn(position: int) -> int:
