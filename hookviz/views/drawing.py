@@ -56,8 +56,12 @@ class Drawing:
     shows: str = "value"
 
 
-def draw(maps: Maps, channels: npt.NDArray[np.intp], *, scale: Scale, robust: bool, cmap: str) -> Drawing:
+def draw(  # noqa: PLR0913  # as mosaic_picture, which passes on what it is given
+    maps: Maps, channels: npt.NDArray[np.intp], *, scale: Scale, robust: bool, cmap: str, like: Maps | None = None
+) -> Drawing:
     """Colour the chosen channels; shared and symmetric limits are those of all channels, whichever are shown.
+
+    With ``like``, other maps with these channels, limits are those of both together.
 
     Raises:
         ViewError: A scale or a colormap that does not exist.
@@ -70,10 +74,9 @@ def draw(maps: Maps, channels: npt.NDArray[np.intp], *, scale: Scale, robust: bo
     source = read(maps, _as_slice(channels))
     if numbers(maps) == "boolean":
         return _truths(source, cmap)
-    limits = channel_limits(source, robust=robust)
-    if used != "channel":
-        low, high = layer_limits(read(maps, slice(None)), robust=robust, symmetric=used == "symmetric")
-        limits = _same_for_all(source, low, high)
+    limits = _limits(maps, source, used, robust=robust)
+    if like is not None:
+        limits = _united(limits, _limits(like, read(like, _as_slice(channels)), used, robust=robust))
     full = extremes(source)
     return Drawing(
         entries=_entries(source, limits, clip=robust),
@@ -86,6 +89,19 @@ def draw(maps: Maps, channels: npt.NDArray[np.intp], *, scale: Scale, robust: bo
         numbers=numbers(maps),
         shows=maps.shows if isinstance(maps, ChannelMaps) else "value",
     )
+
+
+def _limits(maps: Maps, source: Source, scale: Scale, *, robust: bool) -> Limits:
+    """Of the channels in ``source``, which are some of those of ``maps``."""
+    if scale == "channel":
+        return channel_limits(source, robust=robust)
+    low, high = layer_limits(read(maps, slice(None)), robust=robust, symmetric=scale == "symmetric")
+    return _same_for_all(source, low, high)
+
+
+def _united(one: Limits, other: Limits) -> Limits:
+    """From the lower of both to the higher; one without a finite value has no say."""
+    return Limits(np.fmin(one.vmin, other.vmin), np.fmax(one.vmax, other.vmax))
 
 
 def _truths(source: Source, cmap: str) -> Drawing:

@@ -91,6 +91,7 @@ def mosaic_picture(  # noqa: PLR0913 - as mosaic
     per_page: int = 64,
     columns: int | None = None,
     gap: int | None = None,
+    like: Maps | None = None,
 ) -> Mosaic:
     """Draw one page of channels, a pixel for each value, as a palette PNG.
 
@@ -111,6 +112,8 @@ def mosaic_picture(  # noqa: PLR0913 - as mosaic
         columns: Tiles in a row. By default 8, or as many as there are tiles, or as many as fit in 1,460 pixels,
             whichever is least (a single tile may be wider than that).
         gap: Pixels between tiles. By default 1, and 0 where every map is a single value: a vector is a heat strip.
+        like: Other maps, whose channels of the same numbers share limits with these: the same colour is the same value
+            in both pictures, where the other is drawn with these as its ``like``.
 
     Raises:
         ViewError: A setting, page or channel that does not exist, or maps that are not (C, H, W) of real numbers.
@@ -118,7 +121,7 @@ def mosaic_picture(  # noqa: PLR0913 - as mosaic
     height, width = shape_of(maps)[1:]
     channels = page_channels(shape_of(maps)[0], order=order, page=page, per_page=per_page)
     between = int(height * width != 1) if gap is None else gap
-    drawing = draw(maps, channels, scale=scale, robust=robust, cmap=cmap)
+    drawing = draw(maps, channels, scale=scale, robust=robust, cmap=cmap, like=like)
     if drawing.note:
         geometry = arrange(channels[:0], _EMPTY_TILE, _EMPTY_TILE, columns=columns, gap=between)
         canvas = np.full((geometry.height, geometry.width), GAP, np.uint8)

@@ -223,3 +223,17 @@ def test_integers_are_known_as_such() -> None:
     """C31."""
     assert mosaic_picture(np.array([[[1, 2]]])).numbers == "integer"
     assert mosaic_picture(np.array([[[1.0, 2.0]]])).numbers == "real"
+
+
+@pytest.mark.parametrize("scale", ["channel", "shared", "symmetric"])
+def test_two_pictures_drawn_like_each_other_give_the_same_value_the_same_colour(scale: Scale) -> None:
+    """C15 across two pictures: limits are those of both together, counted by hand."""
+    one = np.array([[[0, 1]], [[2, 4]]], np.float32)
+    other = np.array([[[-3, 0.5]], [[3, np.nan]]], np.float32)
+    ends = {"channel": [(-3, 1), (2, 4)], "shared": [(-3, 4)] * 2, "symmetric": [(-4, 4)] * 2}[scale]
+    for maps, like in ((one, other), (other, one)):
+        picture = mosaic_picture(maps, scale=scale, like=like)
+        for channel, (low, high) in enumerate(ends):
+            place = np.rint((maps[channel].astype(np.float64) - low) / (high - low) * 249)
+            assert np.array_equal(tile_entries(picture, channel), np.where(np.isnan(place), NAN, place))
+        assert picture.limits.vmin.tolist() == [low for low, _ in ends]
