@@ -99,5 +99,5 @@ def _bar(source: int, weight: float, reach: float) -> str:
     kind = "more" if weight >= 0 else "less"
     return (
         f'<span class="what">{source}</span><span class="track"><span class="bar {kind}" style="{side}"></span></span>'
-        f"<span>{escaped(number(weight))}</span>"
+        f'<span class="weight">{escaped(number(weight))}</span>'
     )

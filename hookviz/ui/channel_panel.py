@@ -61,7 +61,7 @@ def show_channel(channels: CardChannels) -> None:
 
 def _show_head(position: int, channel: int) -> None:
     turn = state.channel_turn(position)
-    _view(key=f"channel-head-{position}", data={"card": position, "part": "head", "channel": channel, "turn": turn})
+    _view(key=f"channel-head-{position}", data={"card": position, "channel": channel, "turn": turn})
 
 
 def _show_numbers(rows: dict[str, str]) -> None:

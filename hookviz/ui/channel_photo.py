@@ -113,6 +113,7 @@ def show_photo(channels: CardChannels, channel: int, picture: Mosaic, position: 
             "note": "" if field is None else field.note,
             "offer": _FIND if offer else "",
             "pending": pending,
+            "asks": state.field_asks(card),  # a component whose data stay the same is not told of an answer
         },
         on_ask_change=lambda: state.ask_for_field(card),
     )

@@ -1,5 +1,4 @@
-// The head and the map of the open channel. The mosaic has the map already, pixel for pixel, and shows it here at
-// once; what the server sends a moment later takes its place.
+// The head of the open channel. The mosaic shows another channel's number here at once; the server follows.
 
 const cards = (globalThis.hookvizCards ??= new Map())
 
@@ -7,14 +6,14 @@ export default function ({ parentElement, data }) {
   if (!cards.has(data.card)) cards.set(data.card, { number: data.card, open: null, turn: 0 })
   const card = cards.get(data.card)
   const place = parentElement.querySelector(".hv-channel")
-  const show = data.part === "head" ? (channel) => showHead(place, card, channel) : (channel, picture) => showMap(place, data, channel, picture)
-  card[data.part] = show
+  const show = (channel) => showHead(place, card, channel)
+  card.head = show
   if (data.turn >= card.turn) {
-    show(data.channel, data.picture)
+    show(data.channel)
     place.closest(`.st-key-channel-${card.number}`)?.removeAttribute("data-waiting")
   }
   return () => {
-    if (card[data.part] === show) card[data.part] = null
+    if (card.head === show) card.head = null
   }
 }
 
@@ -37,23 +36,4 @@ function showHead(place, card, channel) {
 function close(card) {
   card.mosaic?.choose(null)
   card.mosaic?.root.focus({ preventScroll: true })
-}
-
-// Decoded before it takes the place of another, so that none flashes.
-
-function showMap(place, { layer, dense, ratio, widest }, channel, source) {
-  const picture = new Image()
-  picture.src = source
-  picture.alt = `Channel ${channel} of ${layer}`
-  picture.style.aspectRatio = ratio
-  place.newest = picture
-  const put = () => {
-    if (place.newest !== picture) return
-    const figure = document.createElement("figure")
-    figure.classList.toggle("dense", dense)
-    figure.style.maxWidth = `${widest}px`
-    figure.append(picture)
-    place.replaceChildren(figure)
-  }
-  picture.decode().then(put, put)
 }

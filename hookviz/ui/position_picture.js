@@ -143,7 +143,8 @@ class PositionPicture {
   choose(position) {
     this.turn += 1
     this.data.chosen = position
-    this.data.words = position ? [`row ${position[0]}, column ${position[1]}`, "…"] : this.data.words
+    const waiting = position ? [`row ${position[0]}, column ${position[1]}`, "…"] : this.data.words
+    this.data.words = waiting.slice(0, this.data.words.length)
     this.draw()
     this.card.photo?.()
     this.send({ position, turn: this.turn })

@@ -71,6 +71,8 @@ _CSS = """
 @media (max-width: 640px) {
   .block-container, [data-testid="stMainBlockContainer"] { padding-top: 4.6rem; }
   .hv-bars { grid-template-columns: minmax(6rem, 8.5rem) 1fr 3.6rem; }
+  [class*="st-key-look-"] { flex-direction: column; align-items: stretch; }
+  [class*="st-key-look-"] > * { width: 100%; }
 }
 [data-testid="stSidebar"] [data-testid="stFileUploaderDropzone"] { padding: .7rem .8rem; }
 </style>

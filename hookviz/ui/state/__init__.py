@@ -36,6 +36,7 @@ from hookviz.ui.state.notes import changed, note, notes
 from hookviz.ui.state.positions import (
     Where,
     ask_for_field,
+    field_asks,
     forget_position,
     photo_key,
     places_key,
@@ -87,6 +88,7 @@ __all__ = [
     "chosen_layers",
     "chosen_order",
     "display",
+    "field_asks",
     "forget_position",
     "image_source",
     "model_changed",

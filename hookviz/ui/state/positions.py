@@ -78,6 +78,7 @@ def _asked(parameter: str, height: int, width: int) -> Position | None:
 def ask_for_field(card: int) -> None:
     """The map has asked whether the receptive field is found by now."""
     st.session_state[_waits(card)] = True
+    st.session_state[_asks(card)] = field_asks(card) + 1
 
 
 def waits_for_field(card: int) -> bool:
@@ -91,12 +92,22 @@ def photo_key(card: int) -> str:
     return f"photo-{card}"
 
 
+def field_asks(card: int) -> int:
+    """How often the map has asked."""
+    asks: int = st.session_state.get(_asks(card), 0)
+    return asks
+
+
 def _chosen(where: Where, card: int) -> str:
     return f"position {where} on card {card}"
 
 
 def _turn(where: Where, card: int) -> str:
     return f"turn of position {where} on card {card}"
+
+
+def _asks(card: int) -> str:
+    return f"asked for receptive fields on card {card}"
 
 
 def _waits(card: int) -> str:
