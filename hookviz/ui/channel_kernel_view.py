@@ -31,16 +31,24 @@ def show_kernel(channels: CardChannels, channel: int) -> None:
             picture = kernel_picture(
                 kernel.weights, is_rgb=kernel.is_rgb, order=kernel.strongest(STRONGEST), columns=_COLUMNS
             )
-            show(_part("Kernel", _about_picture(kernel, picture), _drawn(kernel, picture)))
+            show(
+                _part(
+                    "Kernel", _about_picture(kernel, picture, _size(channels.tensor, kernel)), _drawn(kernel, picture)
+                )
+            )
 
 
 def kernel_of(tensor: ShownTensor, channels: int, channel: int) -> ChannelKernel | None:
     """The weights of one channel of a card's maps."""
-    layer = dict(tensor.network.model().module.named_modules()).get(tensor.info.name)
+    layer = _layer(tensor)
     outputs = getattr(layer, "out_channels", getattr(layer, "out_features", None))
     if tensor.info.is_operation or tensor.path or outputs != channels:
         return None
     return channel_kernel(tensor.network.model().module, tensor.info.name, channel)
+
+
+def _layer(tensor: ShownTensor) -> object:
+    return dict(tensor.network.model().module.named_modules()).get(tensor.info.name)
 
 
 def _part(title: str, about: str, body: str) -> str:
@@ -49,18 +57,25 @@ def _part(title: str, about: str, body: str) -> str:
     )
 
 
-def _about_picture(kernel: ChannelKernel, picture: KernelPicture) -> str:
-    height, width = kernel.weights.shape[1:]
+def _about_picture(kernel: ChannelKernel, picture: KernelPicture, size: str) -> str:
     reach = number(picture.reach)
     if kernel.is_rgb:
-        words = f"{height} × {width} on red, green and blue; grey is 0, full colour ±{reach}"
+        words = f"{size} on red, green and blue; grey is 0, full colour ±{reach}"
     else:
-        words = f"{height} × {width} on {_inputs(kernel)}; white is 0, blue −{reach}, red {reach}"
+        words = f"{size} on {_inputs(kernel)}; white is 0, blue −{reach}, red {reach}"
     return _sentence(kernel, words)
 
 
 def _about_weights(kernel: ChannelKernel) -> str:
     return _sentence(kernel, f"on {_inputs(kernel)}")
+
+
+def _size(tensor: ShownTensor, kernel: ChannelKernel) -> str:
+    height, width = kernel.weights.shape[1:]
+    slices = getattr(_layer(tensor), "kernel_size", ())
+    if isinstance(slices, tuple) and len(slices) == 3 and slices[0] > 1:
+        return f"{slices[0]} slices of {height // slices[0]} × {width}, one below the other,"
+    return f"{height} × {width}"
 
 
 def _inputs(kernel: ChannelKernel) -> str:

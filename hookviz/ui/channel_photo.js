@@ -1,9 +1,11 @@
 // The open channel over the photograph. Where the receptive field is still being found, this asks for it until it is.
 
-const MILLISECONDS_TO_ASK_AGAIN = 40
+const MILLISECONDS_TO_ASK = 40
+const MILLISECONDS_TO_ASK_AGAIN = 700
 
 const cards = (globalThis.hookvizCards ??= new Map())
 const times = new WeakMap()
+const timers = new WeakMap()
 
 export default function ({ parentElement, data, setTriggerValue }) {
   if (!cards.has(data.card)) cards.set(data.card, { number: data.card, open: null, turn: 0 })
@@ -17,11 +19,22 @@ export default function ({ parentElement, data, setTriggerValue }) {
   card.photo = wait
   put(root, data)
   root.querySelector("figcaption").replaceChildren(...caption(data, ask))
-  const timer = data.pending ? setTimeout(ask, MILLISECONDS_TO_ASK_AGAIN) : null
+  clearTimeout(timers.get(root))
+  if (data.pending) keepAsking(root, ask, MILLISECONDS_TO_ASK)
   return () => {
-    clearTimeout(timer)
     if (card.photo === wait) card.photo = null
   }
+}
+
+// Again and again until other data come: what is asked while the page is still being drawn may get no answer.
+
+function keepAsking(root, ask, milliseconds) {
+  const again = () => {
+    if (!root.isConnected) return
+    ask()
+    keepAsking(root, ask, MILLISECONDS_TO_ASK_AGAIN)
+  }
+  timers.set(root, setTimeout(again, milliseconds))
 }
 
 // Decoded before it takes the place of another, so that none flashes.
