@@ -14,6 +14,12 @@ def threads_as_found() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture
+def one_thread(threads_as_found: None) -> None:
+    """Compute with one thread: other tests share the machine, and more would get into each other's way."""
+    torch.set_num_threads(1)
+
+
 @pytest.fixture(autouse=True)
 def seeded() -> None:
     """Give every test the same networks and images, whichever tests ran before it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +24,10 @@ from tests.models.test_timm import hub_cache as hub_cache  # noqa: PLC0414  # th
 from tests.models.test_timm import put_in_hub_cache, random_state
 from tests.nets import same
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 LAB = "tests.models.hooked_networks"
 FILES = {"grace_hopper": "grace_hopper.jpg", "digit_3": "digit_3.png"}
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Other tests share the machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def run(code: str, image: str, weights: Path | None = None) -> tuple[dict[str, Any], str]:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -28,18 +27,11 @@ from tests.hooks.networks import network
 from tests.models import hooked_networks
 from tests.nets import fingerprint, same
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 LAB = "tests.models.hooked_networks"
 MODEL = load_model("simple_cnn", device="cpu")
 BATCH = MODEL.prepare(load_sample("digit_3"))
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Other tests share the machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def by_hand(net: nn.Module, batch: Tensor, *, conv2: Any = None) -> Tensor:

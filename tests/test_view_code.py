@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,9 @@ from hookviz.types import ChannelOrder, LayerInfo, Layout
 from hookviz.view_code import View, edited_hookviz_script, edited_torch_script, hookviz_script, torch_script
 from hookviz.views import channel_picture
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 FILES = {"grace_hopper": "grace_hopper.jpg", "digit_3": "digit_3.png"}
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Other tests share the machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def run(script: str, image: str, folder: Path) -> dict[str, Any]:

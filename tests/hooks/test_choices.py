@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -15,15 +14,9 @@ from hookviz.hooks.stages import Stage, stages
 from hookviz.models import load_model
 from hookviz.types import LayerInfo
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 PICTURE = torch.randn(1, 3, 224, 224, generator=torch.Generator().manual_seed(0))
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @cache

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -15,13 +13,7 @@ from hookviz.ui.start_options import StartOptions, read_options
 from tests.nets import fingerprint, hook_count, same
 from tests.ui.test_page import APP, address, sentences
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def hooks_page(**view: str | list[str]) -> AppTest:

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
 from hookviz.ui import resources
 from tests.nets import hook_count
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 APP = str(Path(__file__).parents[2] / "app.py")
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def page(**address: str | list[str]) -> AppTest:
