@@ -18,6 +18,8 @@ from hookviz.ui import resources, state
 from hookviz.ui.before_run import choose_keeping
 from hookviz.ui.checkpoint_report import show_report
 from hookviz.ui.cycle_collector import set_aside_what_is_there
+from hookviz.ui.display import choose_display
+from hookviz.ui.edited_prediction import show_edited_prediction
 from hookviz.ui.hooks_page.page import show_hooks_page
 from hookviz.ui.hooks_page.subject import Subject
 from hookviz.ui.layer_card import Card, show_layer
@@ -29,7 +31,6 @@ from hookviz.ui.shown_network import ShownNetwork
 from hookviz.ui.sidebar import (
     ChosenImage,
     choose_device,
-    choose_display,
     choose_image,
     choose_model,
     choose_own_weights,
@@ -46,13 +47,15 @@ def run() -> None:
     apply_style()
     page = _navigate()
     with one_sentence():
+        state.notes_went()
         if state.begin():
             set_aside_what_is_there()
         with st.sidebar:
             show_brand()
             name, weights = choose_model()
             image_place = st.container()
-            choose_display()
+            if page == _HOOKS:
+                choose_display(beside=False)
             own_weights, class_names = choose_own_weights(name)
             device = choose_device()
             device_place = st.container(key="device")
@@ -140,14 +143,15 @@ def _show_network(
     with saw:
         show_input(model, image.title, seen, batch)
     with said:
-        _show_result(key, model, batch)
+        _show_answer(key, model, batch)
     layers = resources.get_layers((key[0], tuple(batch.shape)), model, batch)
     names = choose_layers(model, layers)
     keeping = choose_keeping(resources.get_estimate((key[0], tuple(batch.shape)), model, batch), names)
     if keeping is not None:
         captured = resources.get_captures(key, model, batch, names, keeping)
         network = ShownNetwork(key, chosen, image)
-        _show_layers(network, {info.name: info for info in layers}, {name: captured[name] for name in names})
+        if names:
+            _show_layers(network, {info.name: info for info in layers}, {name: captured[name] for name in names})
     if not names:
         st.info("Choose a layer above to see what it computed.", icon=":material/layers:")
     with device_place:
@@ -155,13 +159,30 @@ def _show_network(
     state.write_address(resources.default_weights(model.name))
 
 
+@st.fragment
 def _show_layers(network: ShownNetwork, infos: Mapping[str, LayerInfo], captured: Mapping[str, LayerCapture]) -> None:
+    """A card for each layer; a fragment, so that another order or colormap runs nothing but these."""
+    if state.notes_went():
+        st.rerun()  # they stand further up
     key = network.key
+    choose_display(beside=True)
     for position, (layer, capture) in enumerate(captured.items()):
         if capture.kept == "statistics":
             show_statistics(position, infos[layer], capture)
         else:
             show_layer(Card(position, f"{key[0]} {layer}", f"{key} {layer}", infos[layer], capture, network))
+    state.write_address(resources.default_weights(network.chosen.name))
+
+
+def _show_answer(key: tuple[str, str], model: Model, batch: Tensor) -> None:
+    """What the network says, beside what it says with edits where there are any."""
+    if state.edits_wanted(model.name):
+        shape = (key[0], tuple(batch.shape))
+        edits = state.settle_edits({info.name: info for info in resources.get_layers(shape, model, batch)})
+        if edits:
+            show_edited_prediction(key, model, batch, edits, resources.get_estimate(shape, model, batch))
+            return
+    _show_result(key, model, batch)
 
 
 def _show_result(key: tuple[str, str], model: Model, batch: Tensor) -> None:

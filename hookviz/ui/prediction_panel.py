@@ -60,22 +60,33 @@ def show_input(model: Model, title: str, seen: SeenImage, batch: Tensor) -> None
 
 def show_result(model: Model, result: Any, batch: Tensor) -> None:
     """What the network says: classes as bars, everything else drawn into its picture."""
-    means = "the classes mean nothing" if isinstance(result, tuple) else "the result means nothing"
-    untrained = "" if model.trained else " " + badge("warn", f"untrained: {means}")
     with st.container(key="predictions"):
-        show(f'<div style="font-weight:600;font-size:1.05rem;margin-bottom:.8rem">Prediction{untrained}</div>')
+        show_head(model, classes=isinstance(result, tuple))
         if isinstance(result, tuple):
             show(_bars(result))
         else:
-            _show_drawn(model, result, batch)
-            st.caption(sentence(_in_words(result)))
-        show(f'<div class="hv-quiet" style="margin-top:.6rem">{escaped(model.source)}</div>')
-        if model.report is not None:
-            st.caption(sentence(model.report.verdict))
-            show_report(model.report)
+            show_drawn(model, result, batch)
+            st.caption(sentence(in_words(result)))
+        show_origin(model)
 
 
-def _show_drawn(model: Model, result: Detections | ClassMap | Flow, batch: Tensor) -> None:
+def show_head(model: Model, *, classes: bool) -> None:
+    """The heading, which says so where a prediction means nothing."""
+    means = "the classes mean nothing" if classes else "the result means nothing"
+    untrained = "" if model.trained else " " + badge("warn", f"untrained: {means}")
+    show(f'<div style="font-weight:600;font-size:1.05rem;margin-bottom:.8rem">Prediction{untrained}</div>')
+
+
+def show_origin(model: Model) -> None:
+    """Where network and weights come from, and how a visitor's own file fitted."""
+    show(f'<div class="hv-quiet" style="margin-top:.6rem">{escaped(model.source)}</div>')
+    if model.report is not None:
+        st.caption(sentence(model.report.verdict))
+        show_report(model.report)
+
+
+def show_drawn(model: Model, result: Detections | ClassMap | Flow, batch: Tensor) -> None:
+    """The picture that the network saw, with its result drawn into it; nothing where it was no picture."""
     pixels = input_pixels(model, batch)
     if pixels is None:
         return
@@ -94,7 +105,8 @@ def _bars(predictions: Sequence[Prediction]) -> str:
     return f'<div class="hv-bars" role="list">{rows}</div>'
 
 
-def _in_words(result: Detections | ClassMap | Flow) -> str:
+def in_words(result: Detections | ClassMap | Flow) -> str:
+    """A result that is no list of classes, in a sentence."""
     match result:
         case Detections():
             found = result.above(CERTAIN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import string
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +13,7 @@ import streamlit as st
 from hookviz.errors import HookvizError
 
 _log = logging.getLogger("hookviz")
+_ASCII_MARKS = frozenset(string.punctuation)
 _OPTIONS_AND_MARKS = re.compile(r"--[\w-]*|[!-/:-@\[-`{-~]")
 
 
@@ -46,6 +48,15 @@ def sentence(text: str) -> str:
     text = text.strip()
     text = text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
     return _OPTIONS_AND_MARKS.sub(_literal, text)
+
+
+def literal(text: str) -> str:
+    """A text to be read as it is and not as Markdown, such as the name of a layer on a button."""
+    return _OPTIONS_AND_MARKS.sub(_mark, text)
+
+
+def _mark(match: re.Match[str]) -> str:
+    return "".join(f"\\{mark}" if mark in _ASCII_MARKS else mark for mark in match[0])
 
 
 def _literal(match: re.Match[str]) -> str:

@@ -66,6 +66,12 @@ _CSS = """
   margin: 0 .45em; }
 .hv-numbers { display: flex; flex-wrap: wrap; gap: .3rem 1.25rem; font-variant-numeric: tabular-nums; font-size: .88rem;
 } .hv-numbers .what { opacity: .62; margin-right: .35em; }
+[class*="st-key-channel-actions-"] button { padding: .15rem .55rem; min-height: 1.9rem; }
+[class*="st-key-channel-actions-"] button p, .st-key-edits button p { font-size: .84rem; }
+[class*="st-key-channel-effect-"] { min-height: 2.5rem; }
+.st-key-edits button { padding: .1rem .6rem; min-height: 1.85rem; border-radius: 99px; text-align: left; }
+.st-key-edits button p { overflow-wrap: anywhere; }
+.hv-effect { font-size: .88rem; font-variant-numeric: tabular-nums; }
 .st-key-scale button { padding-inline: .4rem; }
 [class*="st-key-shows-"] button { padding-inline: .6rem; }
 @media (max-width: 640px) {

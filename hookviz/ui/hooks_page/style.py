@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-_CSS = """
+_VERSUS = """
 <style>
 .hv-versus { display: grid; grid-template-columns: fit-content(10.5rem) minmax(4rem, 1fr) auto auto; gap: .6rem .8rem;
   align-items: center; font-variant-numeric: tabular-nums; font-size: .9rem; }
@@ -24,6 +24,15 @@ _CSS = """
   vertical-align: .1em; }
 .hv-key .was { background: color-mix(in srgb, currentColor 34%, transparent); }
 .hv-key .is { background: #3b73b9; } .hv-dark .hv-key .is { background: #6ea8ec; }
+@media (max-width: 640px) {
+  .hv-versus, .hv-versus.layers { grid-template-columns: fit-content(7rem) minmax(3rem, 1fr) auto; }
+  .hv-versus .delta { display: none; }
+}
+</style>
+"""
+
+_CSS = """
+<style>
 .hv-head { font-weight: 600; font-size: 1.05rem; margin-bottom: .45rem; }
 .hv-scroll { max-height: 25rem; overflow: auto; }
 .hv-wide { overflow-x: auto; } .hv-wide img { display: block; max-width: none; }
@@ -53,8 +62,6 @@ _CSS = """
   vertical-align: top; overflow-wrap: anywhere; }
 .hv-table-place { overflow-x: auto; } .hv-table-place .hv-table { min-width: 36rem; }
 @media (max-width: 640px) {
-  .hv-versus, .hv-versus.layers { grid-template-columns: fit-content(7rem) minmax(3rem, 1fr) auto; }
-  .hv-versus .delta { display: none; }
   .hv-facts { grid-template-columns: 1fr; gap: .1rem; } .hv-facts .value { margin-bottom: .45rem; }
 }
 </style>
@@ -63,4 +70,10 @@ _CSS = """
 
 def apply_hooks_style() -> None:
     """Put the style sheet on the page."""
+    apply_versus_style()
     st.html(_CSS)
+
+
+def apply_versus_style() -> None:
+    """Put that of pairs of bars on the page."""
+    st.html(_VERSUS)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from hookviz.ui.state.cards import begin_cards, cards_address
 from hookviz.ui.state.choices import chosen, every_option
+from hookviz.ui.state.edits import begin_edits, edits_address
 from hookviz.ui.state.image import image_source
 from hookviz.ui.state.keys import ASKED_LAYERS, DEFAULT_WEIGHTS, LAYERS, ROBUST, SAMPLE, SOURCE, UPLOAD, WEIGHTS
 from hookviz.ui.state.notes import begin_notes, default_with_note, note
@@ -24,6 +25,7 @@ def begin() -> bool:
     st.session_state[ASKED_LAYERS] = st.query_params.get_all("layer")
     st.session_state[ROBUST] = st.query_params.get(ROBUST) == "1"
     begin_cards()
+    begin_edits()
     if UPLOAD in st.query_params:
         note("An uploaded file cannot be part of an address: choose the file again; meanwhile a sample is shown.")
     return True
@@ -49,6 +51,8 @@ def write_address(default_weights: str, *, layers: bool = True, more: Mapping[st
     if layers and st.session_state.get(LAYERS):
         view["layer"] = st.session_state[LAYERS]
         view |= cards_address(len(st.session_state[LAYERS]))
+    if layers:
+        view |= edits_address()
     view |= more or {}
     if {key: st.query_params.get_all(key) for key in st.query_params} != {
         key: value if isinstance(value, list) else [value] for key, value in view.items()

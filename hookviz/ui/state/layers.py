@@ -59,6 +59,20 @@ def take_choice() -> None:
     st.session_state[_TREE_TURN] = choice["turn"]
 
 
+def row_chosen(key: str) -> str:
+    """What the reader chose in a table of bars; choosing clears the notes."""
+    changed()
+    chosen: str = st.session_state[key].choice
+    return chosen
+
+
+def show_layer_too(name: str, most: int) -> None:
+    """Show a layer beside those chosen, in place of the last of them where there are too many."""
+    chosen = chosen_layers()
+    if name not in chosen:
+        st.session_state[LAYERS] = [*chosen[: most - 1], name]
+
+
 def tree_turn() -> int:
     """Which choice in the tree was heard last: the tree shows later ones before they are."""
     turn: int = st.session_state.get(_TREE_TURN, 0)

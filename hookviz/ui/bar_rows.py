@@ -1,0 +1,55 @@
+"""A short table of bars whose rows are buttons, a component of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from typing import TypedDict
+
+import streamlit as st
+
+_HERE = files("hookviz.ui")
+_show = st.components.v2.component(
+    "hookviz_bar_rows",
+    html=_HERE.joinpath("bar_rows.html").read_text("utf-8"),
+    css=_HERE.joinpath("bar_rows.css").read_text("utf-8"),
+    js=_HERE.joinpath("bar_rows.js").read_text("utf-8"),
+)
+
+
+class BarRow(TypedDict):
+    """A row: what choosing it sends, its name, how long the bar is from −1 to 1, and a text for each other column."""
+
+    id: str
+    name: str
+    share: float
+    texts: list[str]
+
+
+def show_bar_rows(  # noqa: PLR0913 - what is shown, and what choosing a row does
+    key: str,
+    rows: Sequence[BarRow],
+    *,
+    label: str,
+    does: str,
+    on_choice: Callable[[], None],
+    heads: Sequence[str] = (),
+    finds: str = "",
+) -> None:
+    """Show rows, of which each is a button that says what it ``does``.
+
+    ``heads`` names the columns of texts; what a row opens comes into sight: ``finds`` is the class of it, or ``"card"``
+    for the card of the layer that the row is of.
+    """
+    _show(
+        key=key,
+        data={
+            "rows": list(rows),
+            "heads": list(heads),
+            "columns": max((len(row["texts"]) for row in rows), default=0),
+            "label": label,
+            "does": does,
+            "finds": finds,
+        },
+        on_choice_change=on_choice,
+    )
