@@ -17,6 +17,7 @@ from hookviz.ui.channel_kernel_view import show_kernel
 from hookviz.ui.channel_look import show_look
 from hookviz.ui.sentences import one_sentence
 from hookviz.ui.style import escaped, show
+from hookviz.ui.switch_off import show_switch_off
 from hookviz.views import value_text
 from hookviz.views.labels import numbers_of
 
@@ -46,6 +47,7 @@ def show_channel(channels: CardChannels) -> None:
             values = to_float64(channels.values()[channel])
             show_look(channels, channel)
             _show_numbers(channel_numbers(shown, values, channel))
+            show_switch_off(channels, channel)
             show_kernel(channels, channel)
             show_channel_distribution(channels, channel, values)
     else:
