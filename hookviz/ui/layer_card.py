@@ -17,11 +17,14 @@ from hookviz.types import LayerInfo, Layout
 from hookviz.ui import state
 from hookviz.ui.card_channels import CardChannels
 from hookviz.ui.channels_view import show_channels
+from hookviz.ui.comparison import show_comparison
 from hookviz.ui.downloads import show_downloads
 from hookviz.ui.layer_views import channel_counts, show_distribution, show_figure
 from hookviz.ui.layout_choice import choose_layout
 from hookviz.ui.overview import show_overview
 from hookviz.ui.part_choice import choose_part, taken_over
+from hookviz.ui.python_code import show_code
+from hookviz.ui.ranking_view import show_ranking
 from hookviz.ui.resources import LayerCapture, digest
 from hookviz.ui.sentences import one_sentence
 from hookviz.ui.shown_layers import exact_values, get_shown, order_of
@@ -29,7 +32,7 @@ from hookviz.ui.shown_network import ShownNetwork, ShownTensor
 from hookviz.ui.style import badge, escaped, show
 from hookviz.views import page_count
 
-_MOSAIC, _FIGURE, _OVERVIEW = "Mosaic", "Figure", "Overview"
+_MOSAIC, _FIGURE, _OVERVIEW, _COMPARE = "Mosaic", "Figure", "Overview", "Compare"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,26 +168,31 @@ def _show_body(card: Card, part: _Part) -> None:
         page = _choose_page(card, belongs_to, shown) if paged else 0
     about = _about(card, shown, layout)
     pages = f"{state.chosen_order()} {page}" if view == _MOSAIC else "all"
-    if view in {_MOSAIC, _OVERVIEW}:
-        channels = CardChannels(
-            position=card.position,
-            of=digest(f"{of} {layout} {selection} {pages}".encode()),
-            belongs_to=f"{belongs_to} {layout.name}",
-            layer=", ".join(filter(None, [card.info.name or "the whole network", shown.part])),
-            shown=shown,
-            values=partial(exact_values, part.tensor, layout, selection),
-            tensor=ShownTensor(card.network, card.info, call.index, path, layout, selection),
-        )
+    channels = CardChannels(
+        position=card.position,
+        of=digest(f"{of} {layout} {selection} {pages}".encode()),
+        belongs_to=f"{belongs_to} {layout.name}",
+        layer=", ".join(filter(None, [card.info.name or "the whole network", shown.part])),
+        shown=shown,
+        values=partial(exact_values, part.tensor, layout, selection),
+        tensor=ShownTensor(card.network, card.info, call.index, path, layout, selection),
+    )
     if view == _MOSAIC:
         show_channels(channels, page, about)
+        show_ranking(channels)
     else:
         if view == _OVERVIEW:
             show_overview(channels)
+        elif view == _COMPARE:
+            show_comparison(channels)
         else:
             show_figure(card.info, shown, page)
         histogram, numbers = st.columns([2, 3], gap="medium", vertical_alignment="center")
         show_distribution(shown, about, histogram, numbers)
-    show_downloads(f"{card.position}-{of}", card.info, shown, lambda: draw_figure(card.info, shown, page))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        show_downloads(f"{card.position}-{of}", card.info, shown, lambda: draw_figure(card.info, shown, page))
+        if not part.naive:
+            show_code(channels, call, len(card.capture.calls), page)
 
 
 def _layout_found(card: Card, call: Call, path: str) -> Layout | None:
@@ -196,15 +204,17 @@ def _layout_found(card: Card, call: Call, path: str) -> Layout | None:
 
 
 def _choose_view(card: Card, shown: Shown) -> str:
-    """Mosaic, overview or figure, which comes first where a mosaic would be of single values or rows."""
+    """One of the views there are; the figure comes first where a mosaic would be of single values or rows."""
     if shown.picture == "number":
         return _FIGURE
     maps = shown.picture == "maps"
     key = f"view-{card.position}" if maps else f"view-{card.position}-{shown.picture}"
     default = _MOSAIC if maps else _FIGURE
-    views = [_MOSAIC, _FIGURE, _OVERVIEW] if maps and shown.maps.maps.size else [_MOSAIC, _FIGURE]
+    views = [_MOSAIC, _FIGURE, _OVERVIEW, _COMPARE] if maps and shown.maps.maps.size else [_MOSAIC, _FIGURE]
     state.settle_card_choice(key, views, default, parameter=f"view{card.position}")
-    view = st.segmented_control("View", views, default=default, required=True, key=key, label_visibility="collapsed")
+    view = st.segmented_control(
+        "View", views, default=default, required=True, key=key, label_visibility="collapsed"
+    )
     return view or default
 
 
