@@ -19,7 +19,7 @@ def uses_any(names: Set[str], modules: Iterable[nn.Module]) -> bool:
     once.
     """
     kinds = {type(module) for module in modules}
-    for kind in kinds.difference(_by_class):
+    for kind in [one for one in kinds if one not in _by_class]:  # not set arithmetic: other threads add to it
         _by_class[kind] = frozenset(_names_in(_functions_of(kind)))
     if not all(_by_class[kind].isdisjoint(names) for kind in kinds):
         return True
