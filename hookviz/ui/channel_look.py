@@ -64,7 +64,7 @@ def _words(channels: CardChannels, channel: int, place: Position, *, is_maximum:
     row, column = place
     maps = channels.shown.maps
     text = exact_text(channels.values()[channel, row, column], numbers_of(maps.dtype, maps.shows))
-    return [f"row {row}, column {column}" + (" · the maximum" if is_maximum else ""), text]
+    return [f"row {row}, column {column}", text + (" · maximum" if is_maximum else "")]
 
 
 def exact_text(value: Tensor, numbers: Numbers) -> str:

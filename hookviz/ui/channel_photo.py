@@ -8,6 +8,8 @@ from importlib.resources import files
 import numpy as np
 import numpy.typing as npt
 import streamlit as st
+import torch
+from torch import Tensor
 
 from hookviz.layer_picture import Shown, item_name
 from hookviz.layout import axis_lengths
@@ -22,6 +24,7 @@ from hookviz.ui.style import escaped, show
 from hookviz.views import Mosaic, channel_over_photo, maximum_of, png_bytes
 
 Position = tuple[int, int]
+Box = tuple[float, float, float, float]
 
 LONGEST_SIDE = 384
 """Pixels of the picture: as many as a sharp screen has for it."""
@@ -43,11 +46,20 @@ _show = st.components.v2.component(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Photo:
-    """The picture that maps lie on: pixels, where in them the network's input is, and what they are called."""
+    """The picture that maps lie on: pixels, where in them the maps are, and what they are called.
+
+    ``filled`` is how much of the maps' width and height the network's input takes up, from the left and the top.
+    """
 
     pixels: npt.NDArray[np.uint8]
-    crop: tuple[float, float, float, float]
+    crop: Box
     name: str = "the image"
+    filled: tuple[float, float] = (1.0, 1.0)
+
+    def place(self, shares: Box) -> Box:
+        """Shares of the network's input as shares of the crop."""
+        across, down = self.filled
+        return shares[0] * across, shares[1] * down, shares[2] * across, shares[3] * down
 
 
 def photo_of(tensor: ShownTensor, shown: Shown) -> Photo | str:
@@ -70,11 +82,32 @@ def _photo(tensor: ShownTensor, model: Model) -> Photo | str:
     if not isinstance(model.recipe, OwnRecipe):
         frame = seen.reading.image
         name = "the first frame" if model.task in {"video", "optical flow"} else "the image"
-        return Photo(np.asarray(frame.convert("RGB")), model.crop_box(frame), name)
+        across, down = filled(tensor.network.key, model, tensor.network.batch(model))
+        left, upper, right, lower = model.crop_box(frame)
+        crop = (left, upper, left + (right - left) / across, upper + (lower - upper) / down)
+        return Photo(np.asarray(frame.convert("RGB")), crop, name, (across, down))
     pixels = input_pixels(model, tensor.network.batch(model))  # what an own recipe cuts off, nobody knows
     if pixels is None:
         return "What went into the network is no picture"
     return Photo(pixels, (0.0, 0.0, float(pixels.shape[1]), float(pixels.shape[0])), "what the network saw")
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def filled(key: tuple[str, str], _model: Model, _batch: Tensor) -> tuple[float, float]:  # noqa: ARG001 - ``key`` is both
+    """How much of the width and height that a network works on its input fills.
+
+    All of it, but for torchvision's detectors: they add a border on the right and at the bottom, so that both are
+    multiples of 32.
+    """
+    from torchvision.models.detection.transform import GeneralizedRCNNTransform  # late: it is slow to import
+
+    transform = getattr(_model.module, "transform", None)
+    if not isinstance(transform, GeneralizedRCNNTransform):
+        return 1.0, 1.0
+    with torch.no_grad():
+        images, _ = transform(list(_batch))
+    (height, width), padded = images.image_sizes[0], images.tensors.shape
+    return width / padded[-1], height / padded[-2]
 
 
 def show_photo(channels: CardChannels, channel: int, picture: Mosaic, position: Position | None, widest: int) -> None:
@@ -97,7 +130,7 @@ def show_photo(channels: CardChannels, channel: int, picture: Mosaic, position: 
         cmap=picture.cmap,
         vmin=_finite(picture.limits.vmin[0]),
         vmax=_finite(picture.limits.vmax[0]),
-        field=None if field is None else field.shares,
+        field=None if field is None or field.shares is None else photo.place(field.shares),
         position=position,
         maximum=maximum,
         longest_side=LONGEST_SIDE,

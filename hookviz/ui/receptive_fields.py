@@ -41,8 +41,10 @@ class Field:
         height, width = found.bottom - found.top, found.right - found.left
         if not height or not width:
             return cls(None, "no receptive field", found.note)
-        size = "the whole image" if found.is_whole_image else f"{width} × {height} px of the network’s input"
-        return cls(found.shares, f"receptive field {'at most ' if not found.exact else ''}{size}", found.note)
+        if found.is_whole_image:
+            return cls(found.shares, "receptive field: the whole image", found.note)
+        most = "" if found.exact else "at most "
+        return cls(found.shares, f"receptive field {most}{width} × {height} px of the network’s input", found.note)
 
 
 class FieldFinder:

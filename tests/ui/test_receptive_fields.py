@@ -11,7 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from hookviz.errors import GradientError
 from hookviz.hooks import ReceptiveField
+from hookviz.models import load_model
+from hookviz.samples import load_sample
 from hookviz.ui import receptive_fields
+from hookviz.ui.channel_photo import filled
 from hookviz.ui.receptive_fields import Field, FieldFinder
 
 APP = str(Path(__file__).parents[2] / "app.py")
@@ -28,7 +31,7 @@ def field(top: int, bottom: int, left: int, right: int, *, exact: bool = True, n
             field(1, 4, 2, 7),
             Field((2 / 20, 1 / 10, 7 / 20, 4 / 10), "receptive field 5 × 3 px of the network’s input"),
         ),
-        (field(0, 10, 0, 20), Field((0.0, 0.0, 1.0, 1.0), "receptive field the whole image")),
+        (field(0, 10, 0, 20), Field((0.0, 0.0, 1.0, 1.0), "receptive field: the whole image")),
         (
             field(0, 10, 0, 5, exact=False, note="it may be smaller"),
             Field(
@@ -40,6 +43,12 @@ def field(top: int, bottom: int, left: int, right: int, *, exact: bool = True, n
 )
 def test_a_field_is_said_width_first_in_the_input_s_pixels(found: ReceptiveField, expected: Field) -> None:
     assert Field.of(found) == expected
+
+
+def test_a_detector_s_maps_reach_beyond_the_photo_where_it_adds_a_border() -> None:
+    """512 × 600 becomes 320 × 375, with a border 320 × 384."""
+    model = load_model("fasterrcnn_mobilenet_v3_large_320_fpn", None, "cpu")
+    assert filled(("detector", "hopper"), model, model.prepare(load_sample("grace_hopper"))) == (1.0, 375 / 384)
 
 
 def test_the_one_asked_for_last_is_found_first_and_each_is_made_once() -> None:
