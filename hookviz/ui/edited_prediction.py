@@ -29,6 +29,7 @@ from hookviz.ui.switches import Switch, words
 
 _MOVED = "moved layers"
 _MOVED_SHOWN = 8
+_NOTICED = 0.0005
 _WAS, _NOW = "as it is", "with the edits"
 
 
@@ -95,9 +96,11 @@ def _show_classes(model: Model, before: Tensor, after: Tensor) -> str:
 
 
 def farthest_class(before: Tensor, after: Tensor, names: Sequence[str]) -> str:
-    """The class whose probability changed most: ``military uniform 18.1 → 12.2 %``."""
+    """The class whose probability changed most: ``military uniform 18.1 → 12.2 %``; or that none did by much."""
     was, now = (logits.float().softmax(1)[0] for logits in (before, after))
     index = int((now - was).abs().argmax())
+    if float((now - was).abs().max()) < _NOTICED:
+        return "no probability changes by 0.05 % or more"
     return f"{names[index]} {100 * float(was[index]):.1f} → {100 * float(now[index]):.1f} %"
 
 

@@ -12,6 +12,7 @@ from hookviz.hooks import ChannelRanking
 from hookviz.hooks.channel_ranking import RankedBy
 from hookviz.types import Prediction
 from hookviz.ui import state
+from hookviz.ui.attribution_view import show_attribution
 from hookviz.ui.bar_rows import BarRow, show_bar_rows
 from hookviz.ui.card_channels import CardChannels
 from hookviz.ui.rankings import probable_classes, ranking_of, rankings
@@ -65,6 +66,7 @@ def show_ranking(channels: CardChannels) -> None:
             ranking = _found(channels, wish)
             if ranking is not None:
                 _show(position, ranking)
+            show_attribution(channels, target)
 
 
 def _choose_class(channels: CardChannels, classes: tuple[Prediction, ...]) -> int:

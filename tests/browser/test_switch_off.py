@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
 import pytest
 import torch
 from playwright.sync_api import Locator, expect
 from torch import Tensor
 
 from hookviz.samples import load_sample
+from hookviz.views import channel_over_photo
 from tests.browser import expected
 from tests.browser.conftest import NewVisitor
 from tests.browser.visitor import Visitor
@@ -261,3 +264,37 @@ def test_a_long_ranking_leaves_the_page_usable_and_can_be_cancelled(visitor: Vis
     expect(visitor.page.get_by_role("button", name="Start", exact=True)).to_be_visible()
     expect(runs).to_have_count(0)
     visitor.idle()
+
+
+def test_grad_cam_is_drawn_over_the_photo(visitor: Visitor) -> None:
+    visitor.open(layer="conv_head")
+    visitor.page.get_by_text("Which channels matter").click()
+    visitor.page.get_by_role("radio", name="Grad-CAM", exact=True).click()
+    picture = visitor.widget("ranking-0").get_by_alt_text("Grad-CAM of conv_head over the image")
+    expect(picture).to_be_visible()
+    heat = grad_cam_by_hand()
+    said = visitor.widget("ranking-0").get_by_text("7 × 7 positions, from ")
+    expect(said).to_have_text(f"7 × 7 positions, from 0 (dark) to {heat.max():.3g} (bright), smoothed.")
+    photo = np.asarray(expected.hopper().convert("RGB"))
+    crop = expected.network("efficientnet_lite0", "default").crop_box(expected.hopper())
+    drawn = channel_over_photo(photo, crop, heat.numpy(), cmap="inferno", interpolation="bilinear", longest_side=384)
+    content = base64.b64decode((picture.get_attribute("src") or "").partition(",")[2])
+    assert np.abs(expected.pixels(content).astype(int) - drawn.astype(int)).max() <= 1
+
+
+def grad_cam_by_hand() -> Tensor:
+    """https://arxiv.org/abs/1610.02391, equations 1 and 2, of conv_head and the most probable class."""
+    model = expected.network("efficientnet_lite0", "default")
+    kept: list[Tensor] = []
+
+    def hook(_module: object, _args: object, output: Tensor) -> Tensor:
+        kept.append(output.detach().requires_grad_())
+        return kept[0].clone()  # an operation in place follows
+
+    handle = model.module.get_submodule("conv_head").register_forward_hook(hook)
+    with torch.enable_grad():
+        scores = model.module(model.prepare(expected.hopper()))
+        (gradient,) = torch.autograd.grad(scores[0].max(), kept[0])
+    handle.remove()
+    weights = gradient[0].mean((1, 2), keepdim=True)
+    return (weights * kept[0].detach()[0]).sum(0).relu()

@@ -261,6 +261,7 @@ def test_where_all_layers_would_be_too_much_the_outer_ones_are_compared() -> Non
 def test_the_class_that_changed_most_is_told() -> None:
     before, after = (torch.tensor([shares]).log() for shares in ([0.5, 0.3, 0.2], [0.45, 0.15, 0.4]))
     assert farthest_class(before, after, ["cat", "dog", "bird"]) == "bird 20.0 → 40.0 %"
+    assert farthest_class(before, before + 1e-5, ["cat", "dog", "bird"]) == "no probability changes by 0.05 % or more"
 
 
 def test_edits_can_be_told_apart_by_value() -> None:
