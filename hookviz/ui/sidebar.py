@@ -1,4 +1,4 @@
-"""The sidebar: which model, which image, and how values become colours."""
+"""The sidebar: which model, which image."""
 
 from __future__ import annotations
 
@@ -13,15 +13,6 @@ from hookviz.samples import list_samples, sample_bytes
 from hookviz.ui import resources, state
 from hookviz.ui.resources import MOVING
 from hookviz.ui.style import show
-
-_SCALES = {"channel": "Channel", "shared": "Shared", "symmetric": "Symmetric"}
-_ORDERS = {
-    "index": "Channel number",
-    "mean": "Mean, largest first",
-    "max": "Maximum, largest first",
-    "spread": "Spread (sd), largest first",
-    "sparsity": "Share of zeros, largest first",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,37 +96,6 @@ def _choose_second() -> bytes | None:
         help="The network says where each pixel of the first went in the second. Both have the same size.",
     )
     return None if file is None else file.getvalue()
-
-
-def choose_display() -> None:
-    """Order, scale and colours of the channels; the values are in the state."""
-    st.selectbox(
-        "Sort channels by",
-        state.options(state.SORT),
-        key=state.SORT,
-        format_func=_ORDERS.__getitem__,
-        on_change=state.changed,
-    )
-    st.segmented_control(
-        "Scale",
-        state.options(state.SCALE),
-        key=state.SCALE,
-        required=True,
-        width="stretch",
-        format_func=_SCALES.__getitem__,
-        on_change=state.changed,
-        help=(
-            "Channel: each map over its own range. Shared: all maps over the layer's range. "
-            "Symmetric: all maps over one range around zero."
-        ),
-    )
-    st.selectbox("Colormap", state.options(state.CMAP), key=state.CMAP, on_change=state.changed)
-    st.toggle(
-        "Robust limits",
-        key=state.ROBUST,
-        on_change=state.changed,
-        help="From the 1st to the 99th percentile, so that a few extreme values do not hide the others.",
-    )
 
 
 def choose_own_weights(name: str) -> tuple[bytes | None, bytes | None]:
