@@ -10,7 +10,7 @@ from hookviz.ui.state.notes import note, shortened
 
 _ASKED = "settings of cards asked for in the address"
 _SHOWN = "settings of cards shown"
-_OF_A_CARD = re.compile(r"(?:c|p|call|view|axes|grid|item|slice|shows|part|naive|at|like|many|k|beside)(\d{1,3})")
+_OF_A_CARD = re.compile(r"(?:c|p|call|view|axes|grid|item|slice|shows|part|naive|at|like|k|beside)(\d{1,3})")
 
 
 def begin_cards() -> None:
