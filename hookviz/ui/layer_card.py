@@ -212,9 +212,7 @@ def _choose_view(card: Card, shown: Shown) -> str:
     default = _MOSAIC if maps else _FIGURE
     views = [_MOSAIC, _FIGURE, _OVERVIEW, _COMPARE] if maps and shown.maps.maps.size else [_MOSAIC, _FIGURE]
     state.settle_card_choice(key, views, default, parameter=f"view{card.position}")
-    view = st.segmented_control(
-        "View", views, default=default, required=True, key=key, label_visibility="collapsed"
-    )
+    view = st.segmented_control("View", views, default=default, required=True, key=key, label_visibility="collapsed")
     return view or default
 
 

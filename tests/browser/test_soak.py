@@ -44,12 +44,16 @@ def steps(visitor: Visitor) -> Iterator[Callable[[], object]]:
                 for _ in range(3):
                     yield lambda: open_tile(visitor, next(tiles))
             yield lambda: switch_off(visitor)
-            yield lambda: visitor.widget("edits").get_by_role("button").first.click()
+            yield lambda: undo(visitor)
 
 
 def open_tile(visitor: Visitor, number: int) -> None:
     tiles = visitor.widget("mosaic-0").get_by_role("gridcell")
     tiles.nth(number % tiles.count()).click()
+
+
+def undo(visitor: Visitor) -> None:
+    visitor.widget("edits").get_by_role("button").first.click()
 
 
 def switch_off(visitor: Visitor) -> None:
