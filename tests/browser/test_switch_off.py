@@ -143,13 +143,13 @@ def test_several_channels_are_edited_and_undone_one_by_one(visitor: Visitor) -> 
 
 def test_link_restores_the_edits_and_leaves_out_what_there_is_not(new_visitor: NewVisitor) -> None:
     """C73."""
-    here = new_visitor().open(edit=["conv_head:684:zero", "conv_head:640:scale:2"])
+    here = new_visitor().open(layer="conv_head", edit=["conv_head:684:zero", "conv_head:640:scale:2"])
     assert rows(here) == rows_by_hand(off_and_doubled)
     there = new_visitor().go(here.page.url)
     assert there.page.url == here.page.url
     assert rows(there) == rows(here)
     wrong = ["conv_head:1280:zero", "nothing:1:zero", "conv_head:3:explode", "conv_head:684:zero"]
-    other = new_visitor().open(edit=wrong)
+    other = new_visitor().open(layer="conv_head", edit=wrong)
     assert other.sentences() == [
         "The address asks for edit=conv_head:1280:zero, and its channels are 0 to 1279; it is left out.",
         "The address asks for edit=nothing:1:zero, and there is no layer “nothing” that runs; it is left out.",
