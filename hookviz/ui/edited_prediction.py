@@ -22,10 +22,12 @@ from hookviz.ui.hooks_page import versus
 from hookviz.ui.hooks_page.style import apply_versus_style
 from hookviz.ui.layer_picker import MOST_LAYERS
 from hookviz.ui.prediction_panel import in_words, show_drawn, show_head, show_origin
+from hookviz.ui.python_code import show_scripts
 from hookviz.ui.sentences import literal, one_sentence, sentence
 from hookviz.ui.style import escaped, show
 from hookviz.ui.switch_address import written
-from hookviz.ui.switches import Switch, words
+from hookviz.ui.switches import Switch, edits_of, words
+from hookviz.view_code import edited_hookviz_script, edited_torch_script
 
 _MOVED = "moved layers"
 _MOVED_SHOWN = 8
@@ -41,7 +43,7 @@ def show_edited_prediction(
     with st.container(key="predictions"):
         head_place = st.container()
         result_place = st.container()
-        _show_switches(switches)
+        _show_switches(model, switches)
         moved_place = st.container()
         with one_sentence(), result_place:
             outcome = get_outcome(key, model, batch, switches, estimated)
@@ -53,7 +55,7 @@ def show_edited_prediction(
         show_origin(model)
 
 
-def _show_switches(switches: Sequence[Switch]) -> None:
+def _show_switches(model: Model, switches: Sequence[Switch]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="edits"):
         for one in switches:
             st.button(
@@ -67,6 +69,22 @@ def _show_switches(switches: Sequence[Switch]) -> None:
             )
         if len(switches) > 1:
             st.button("Undo all", key="undo all", type="tertiary", on_click=state.remove_all_switches)
+        _show_code(model, switches)
+
+
+@st.fragment
+def _show_code(model: Model, switches: Sequence[Switch]) -> None:
+    """The scripts for what is shown; written when they are asked for."""
+    opened = st.popover("Copy as Python", type="tertiary", key="python edits", on_change="rerun", width="content")
+    with opened, one_sentence():
+        if opened.open:
+            edits = edits_of(switches)
+            show_scripts(
+                model,
+                own_file=model.report is not None,
+                with_hookviz=lambda model, own: edited_hookviz_script(model, edits, own_file=own),
+                with_torch=lambda model, own: edited_torch_script(model, edits, own_file=own),
+            )
 
 
 def _show_result(model: Model, batch: Tensor, outcome: EditOutcome) -> str:
