@@ -66,10 +66,12 @@ def grid(visitor: Visitor, card: int = 0) -> tuple[int, int]:
 def point(visitor: Visitor, place: int, card: int = 0, across: float = 0.5, down: float = 0.5) -> tuple[float, float]:
     """Where a tile lies in the window, worked out from the root's box and its columns and rows alone."""
     root(visitor, card).evaluate(
-        "(one, down) => { const box = one.getBoundingClientRect(), y = box.top + box.height * down;"
+        "(one, [place, down]) => { const box = one.getBoundingClientRect(), y = box.top + box.height * down;"
+        "if (document.body.style.zoom) {"
+        " one.querySelectorAll('[role=gridcell]')[place].scrollIntoView({ block: 'center' }); return }"
         "const main = document.querySelector('[data-testid=stMain]'), bottom = main.getBoundingClientRect().bottom;"
-        "if (y < 80 || y > bottom - 10) main.scrollBy(0, (y - bottom / 2) / (document.body.style.zoom || 1)) }",
-        (place // grid(visitor, card)[0] + down) / grid(visitor, card)[1],
+        "if (y < 80 || y > bottom - 10) main.scrollBy(0, y - bottom / 2) }",
+        [place, (place // grid(visitor, card)[0] + down) / grid(visitor, card)[1]],
     )
     columns, rows = grid(visitor, card)
     box = root(visitor, card).bounding_box()
