@@ -198,7 +198,8 @@ def test_troubleshooting_is_headed_by_what_a_person_reads(number: int, fail: Any
 
 # The wheel
 
-COMPONENTS = ("layer_tree", "channel_mosaic", "channel_readout", "channel_view")
+COMPONENTS = sorted(path.stem for path in (ROOT / "hookviz" / "ui").glob("*.html"))
+"""Each has its markup, its style and its script."""
 
 
 @pytest.fixture(scope="module")
