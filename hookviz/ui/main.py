@@ -50,6 +50,7 @@ def run() -> None:
         state.notes_went()
         if state.begin():
             set_aside_what_is_there()
+        state.settle_display()
         with st.sidebar:
             show_brand()
             name, weights = choose_model()
@@ -164,6 +165,7 @@ def _show_layers(network: ShownNetwork, infos: Mapping[str, LayerInfo], captured
     """A card for each layer; a fragment, so that another order or colormap runs nothing but these."""
     if state.notes_went():
         st.rerun()  # they stand further up
+    state.settle_display()
     key = network.key
     choose_display(beside=True)
     for position, (layer, capture) in enumerate(captured.items()):

@@ -60,3 +60,19 @@ def test_film_is_named_where_it_cannot_be_read(visitor: Visitor, model: str) -> 
     visitor.open(model=model, weights="untrained").upload("film.mp4", b"\0\0\0\x18ftypisom" + bytes(4096))
     (sentence,) = visitor.sentences()
     assert "ideo" in sentence or "film" in sentence.lower()
+
+
+def test_order_scale_and_colours_outlast_an_empty_choice_of_layers_and_the_other_page(visitor: Visitor) -> None:
+    """They stand above the cards, and Streamlit forgets what is not on the page."""
+    visitor.open(model="simple_cnn", layer="conv1")
+    visitor.press("scale", "Shared")
+    visitor.select("cmap", "magma")
+    visitor.remove_layer("conv1")
+    assert visitor.sentences() == ["Choose a layer above to see what it computed."]
+    visitor.page.get_by_role("link", name="Hooks").click()
+    visitor.idle()
+    assert visitor.sentences() == []
+    visitor.page.get_by_role("link", name="Explore").click()
+    visitor.idle().add_layer("conv2", "conv2")
+    assert (visitor.address["scale"], visitor.address["cmap"]) == (["shared"], ["magma"])
+    visitor.assert_no_broken_picture()

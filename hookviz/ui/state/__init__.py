@@ -17,7 +17,7 @@ from hookviz.ui.state.channels import (
     walk_to,
     wire_key,
 )
-from hookviz.ui.state.choices import chosen, chosen_order, display, options
+from hookviz.ui.state.choices import chosen, chosen_order, display, options, settle_display
 from hookviz.ui.state.edits import (
     edits_are_shown,
     edits_wanted,
@@ -136,6 +136,7 @@ __all__ = [
     "settle_channel",
     "settle_choice",
     "settle_count",
+    "settle_display",
     "settle_edits",
     "settle_index",
     "settle_layers",
