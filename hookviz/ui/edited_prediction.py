@@ -43,7 +43,7 @@ def show_edited_prediction(
     with st.container(key="predictions"):
         head_place = st.container()
         result_place = st.container()
-        _show_switches(model, switches)
+        _show_switches(switches)
         moved_place = st.container()
         with one_sentence(), result_place:
             outcome = get_outcome(key, model, batch, switches, estimated)
@@ -52,10 +52,11 @@ def show_edited_prediction(
             state.tell_effect(_show_result(model, batch, outcome))
             with moved_place:
                 _show_moved(outcome)
+        _show_code(model, switches)
         show_origin(model)
 
 
-def _show_switches(model: Model, switches: Sequence[Switch]) -> None:
+def _show_switches(switches: Sequence[Switch]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="edits"):
         for one in switches:
             st.button(
@@ -69,7 +70,6 @@ def _show_switches(model: Model, switches: Sequence[Switch]) -> None:
             )
         if len(switches) > 1:
             st.button("Undo all", key="undo all", type="tertiary", on_click=state.remove_all_switches)
-        _show_code(model, switches)
 
 
 @st.fragment

@@ -41,7 +41,7 @@ def test_both_scripts_of_edits_give_the_probabilities_that_are_shown(
     visitor: Visitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     visitor.open(model="simple_cnn", sample="digit_3", layer="conv2", edit=["conv1:3,5:zero", "conv2:9:scale:2"])
-    visitor.widget("edits").get_by_role("button", name="Copy as Python").click()
+    visitor.widget("predictions").get_by_role("button", name="Copy as Python").click()
     visitor.idle()
     texts = visitor.page.locator("[data-testid=stPopoverBody] [data-testid=stCode] code")
     shown = visitor.widget("predictions").locator(".hv-versus .numbers").first.inner_text()
