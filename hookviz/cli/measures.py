@@ -16,7 +16,7 @@ from hookviz.describe import constant_channels, dead_channels
 from hookviz.errors import HookvizError
 from hookviz.hooks import Call, attach, private_copy, record_operations
 from hookviz.hooks.preserve import random_state_kept
-from hookviz.hooks.structure import each_tensor, leaves, map_leaves, tensor_info
+from hookviz.hooks.structure import each_tensor, leaves, map_leaves, tensor_infos
 from hookviz.layer_picture import known_layout
 from hookviz.layout import arrange
 from hookviz.statistics import summarize
@@ -75,7 +75,7 @@ def measure(subject: Subject, layers: Sequence[LayerInfo]) -> list[Measures]:
 
 
 def _read_call(info: LayerInfo, calls: list[Any], _: nn.Module, __: Any, output: Any) -> None:
-    call = Call(info.name, len(calls), None, map_leaves(output, Tensor, tensor_info))
+    call = Call(info.name, len(calls), None, tensor_infos(output))
     calls.append(map_leaves(output, Tensor, lambda path, tensor: _read(tensor, known_layout(info, call, path))))
 
 
