@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from hookviz.hooks.attach import BoundHook, HookHandles
-from hookviz.hooks.gradient_capture import is_backward
+from hookviz.hooks.frames import is_backward
 from hookviz.hooks.structure import leaves
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from types import CodeType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -36,20 +36,29 @@ def _functions_of(kind: type) -> Iterator[Any]:
 def _names_in(functions: Iterable[Any]) -> set[str]:
     names: set[str] = set()
     seen: set[CodeType] = set()
-    waiting = [(one.__code__, one.__globals__) for one in functions if isinstance(one, FunctionType)]
-    while waiting:
-        code, known = waiting.pop()
-        if code in seen:
-            continue
-        seen.add(code)
-        names.update(code.co_names)
-        for constant in code.co_consts:
-            if isinstance(constant, CodeType):
-                waiting.append((constant, known))
-            elif isinstance(constant, tuple):  # of strings, where functions are called with keyword arguments
-                names.update(one for one in constant if isinstance(one, str))
-        for name in code.co_names:
-            function = known.get(name)
-            if isinstance(function, FunctionType) and not function.__module__.startswith("torch."):
-                waiting.append((function.__code__, function.__globals__))
+    for one in functions:
+        if isinstance(one, FunctionType):
+            for code in reachable(one.__code__, one.__globals__, seen):
+                names.update(code.co_names)
+                # A tuple of strings names keyword arguments.
+                many = [constant for constant in code.co_consts if isinstance(constant, tuple)]
+                names.update(word for constant in many for word in constant if isinstance(word, str))
     return names
+
+
+def reachable(code: CodeType, known: Mapping[str, Any], seen: set[CodeType]) -> Iterator[CodeType]:
+    """Give some code, what is written inside it, and the functions that these name, but not torch's; each once.
+
+    ``known`` are the globals of the code. What is in ``seen`` is passed over, and what is given is put there.
+    """
+    if code in seen:
+        return
+    seen.add(code)
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from reachable(constant, known, seen)
+    for name in code.co_names:
+        function = known.get(name)
+        if isinstance(function, FunctionType) and not function.__module__.startswith("torch."):
+            yield from reachable(function.__code__, function.__globals__, seen)

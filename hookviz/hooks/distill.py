@@ -16,7 +16,7 @@ from hookviz.errors import AmbiguousCallError, GradientError, HookvizError
 from hookviz.hooks.attach import BoundHook, HookHandles
 from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.feature_losses import FEATURE_LOSSES, FeatureLoss, adapter_for, same_size
-from hookviz.hooks.gradient_capture import is_backward
+from hookviz.hooks.frames import is_backward
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.preserve import preserved
 from hookviz.hooks.record import record

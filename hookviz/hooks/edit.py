@@ -15,7 +15,7 @@ from hookviz.errors import HookvizError
 from hookviz.hooks.attach import BoundEdit, BoundHook, HookHandles
 from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.edits import Edit
-from hookviz.hooks.gradient_capture import is_backward
+from hookviz.hooks.frames import is_backward
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.structure import leaves, map_leaves
 

@@ -14,7 +14,7 @@ from hookviz.errors import HookvizError
 from hookviz.hooks.attach import HookHandles
 from hookviz.hooks.backward import BackwardWatch, Started
 from hookviz.hooks.backward_call import Gradients
-from hookviz.hooks.gradient_capture import is_backward
+from hookviz.hooks.frames import is_backward
 from hookviz.hooks.hook_kinds import Hook, HookKind
 from hookviz.hooks.structure import leaves
 

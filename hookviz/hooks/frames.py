@@ -14,9 +14,14 @@ _tracing_state = torch._C._get_tracing_state
 _graph_task = torch._C._current_graph_task_id
 
 
+def is_backward() -> bool:
+    """Whether this thread is inside a backward pass, where only checkpoints run modules, to recompute."""
+    return bool(_graph_task() != -1)
+
+
 def is_replay() -> bool:
     """Whether modules are being run for another purpose than their results: traced, or recomputed by a checkpoint."""
-    return _tracing_state() is not None or _graph_task() != -1
+    return _tracing_state() is not None or is_backward()
 
 
 def is_call_of(frame: FrameType, module: nn.Module) -> bool:

@@ -34,11 +34,6 @@ class InputEdges:
     """Nodes made during the call have this sequence number or a later one."""
 
 
-def is_backward() -> bool:
-    """Whether this thread is inside a backward pass, where only checkpoints run modules, to recompute."""
-    return bool(torch._C._current_graph_task_id() != -1)
-
-
 class GradientCapture:
     """Sets the gradient hooks of one recording; they come off with its handles."""
 

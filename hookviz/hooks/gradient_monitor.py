@@ -13,7 +13,7 @@ from hookviz.errors import HookvizError
 from hookviz.hooks.attach import BoundHook, HookHandles
 from hookviz.hooks.backward_passes import BackwardPasses
 from hookviz.hooks.compiled import run_eagerly
-from hookviz.hooks.gradient_capture import is_backward
+from hookviz.hooks.frames import is_backward
 from hookviz.hooks.gradient_flow import GradientFlow, Measured, Verdict, assemble, measure, own_parameters
 from hookviz.hooks.names import LayerNames
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from torch import nn
 
+from hookviz.hooks.code_names import reachable
+
 
 def in_place_operation(module: nn.Module) -> str:
     """Describe the first in-place operation found in or below a network, ``""`` where none is.
@@ -42,14 +44,10 @@ def _codes(module: nn.Module) -> Iterator[tuple[CodeType, dict[str, Any]]]:
 
 
 def _in_code(unit: tuple[CodeType, dict[str, Any]], seen: set[CodeType]) -> Iterator[str]:
-    code, names = unit
-    if code in seen:
-        return
-    seen.add(code)
-    for instruction in dis.get_instructions(code):
-        if _writes(instruction):
-            yield str(instruction.argrepr or "[...] = ...")
-    yield from _inner(code, names, seen)
+    for code in reachable(*unit, seen):
+        for instruction in dis.get_instructions(code):
+            if _writes(instruction):
+                yield str(instruction.argrepr or "[...] = ...")
 
 
 def _writes(instruction: dis.Instruction) -> bool:
@@ -62,13 +60,3 @@ def _writes(instruction: dis.Instruction) -> bool:
         return isinstance(value, str) and value.endswith("_") and not value.endswith("__")
     # Names of keyword arguments stand in a tuple of constants.
     return isinstance(value, tuple) and "inplace" in value
-
-
-def _inner(code: CodeType, names: dict[str, Any], seen: set[CodeType]) -> Iterator[str]:
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _in_code((constant, names), seen)
-    for name in code.co_names:
-        function = names.get(name)
-        if isinstance(function, FunctionType) and not function.__module__.startswith("torch."):
-            yield from _in_code((function.__code__, function.__globals__), seen)

@@ -15,7 +15,7 @@ from hookviz.hooks.attach import BoundHook, HookHandles
 from hookviz.hooks.backward import BackwardWatch, Started
 from hookviz.hooks.backward_call import Gradients
 from hookviz.hooks.compiled import run_eagerly
-from hookviz.hooks.gradient_capture import is_backward
+from hookviz.hooks.frames import is_backward
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.nonfinite_report import Direction, NonfiniteReport, NonfiniteSite, Role
 from hookviz.hooks.nonfinite_values import Bad, first_bad

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode
 
 from hookviz.hooks.attach import BoundHook, HookHandles, is_looking
 from hookviz.hooks.compiled import run_eagerly
-from hookviz.hooks.gradient_capture import is_backward
+from hookviz.hooks.frames import is_backward
 from hookviz.hooks.layouts import layouts_by_shape
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.operation_names import OperationNames, is_leaf, operation_name, operation_names

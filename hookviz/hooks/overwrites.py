@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from hookviz.hooks.attach import BoundHook, HookHandles
 from hookviz.hooks.compiled import run_eagerly
-from hookviz.hooks.gradient_capture import is_backward
+from hookviz.hooks.frames import is_backward
 from hookviz.hooks.names import LayerNames, Layers
 from hookviz.hooks.snapshot import snapshot
 from hookviz.hooks.structure import leaves

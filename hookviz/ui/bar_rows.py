@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from typing import TypedDict
 
-import streamlit as st
+from hookviz.ui.own_component import own_component
 
-_HERE = files("hookviz.ui")
-_show = st.components.v2.component(
-    "hookviz_bar_rows",
-    html=_HERE.joinpath("bar_rows.html").read_text("utf-8"),
-    css=_HERE.joinpath("bar_rows.css").read_text("utf-8"),
-    js=_HERE.joinpath("bar_rows.js").read_text("utf-8"),
-)
+_show = own_component("bar_rows")
 
 
 class BarRow(TypedDict):

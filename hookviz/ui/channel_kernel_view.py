@@ -42,13 +42,14 @@ def kernel_of(tensor: ShownTensor, channels: int, channel: int) -> ChannelKernel
     """The weights of one channel of a card's maps."""
     layer = _layer(tensor)
     outputs = getattr(layer, "out_channels", getattr(layer, "out_features", None))
-    if tensor.info.is_operation or tensor.path or outputs != channels:
+    if tensor.path or outputs != channels:
         return None
     return channel_kernel(tensor.network.model().module, tensor.info.name, channel)
 
 
 def _layer(tensor: ShownTensor) -> object:
-    return dict(tensor.network.model().module.named_modules()).get(tensor.info.name)
+    """The module that a card shows; None of an operation."""
+    return None if tensor.info.is_operation else tensor.network.model().module.get_submodule(tensor.info.name)
 
 
 def _part(title: str, about: str, body: str) -> str:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
-import streamlit as st
-
 from hookviz.ui import state
 from hookviz.ui.card_channels import CardChannels
+from hookviz.ui.own_component import own_component
 from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.style import escaped
 from hookviz.views import Mosaic, value_range, value_text
 from hookviz.views.labels import NO_FINITE
 from hookviz.views.palette import LEVELS, css
 
-_HERE = files("hookviz.ui")
-_show = st.components.v2.component(
-    "hookviz_channel_mosaic",
-    html=_HERE.joinpath("channel_mosaic.html").read_text("utf-8"),
-    css=_HERE.joinpath("channel_mosaic.css").read_text("utf-8"),
-    js=_HERE.joinpath("channel_mosaic.js").read_text("utf-8"),
-    isolate_styles=False,  # the page has other mosaics, drawn in the same style
-)
+_show = own_component("channel_mosaic", isolate_styles=False)  # the page has other mosaics, drawn in the same style
 
 _WIDEST_TILE = 200
 """CSS pixels; a few small maps are not blown up to the whole width."""
@@ -83,9 +73,14 @@ def legend_markup(picture: Mosaic, shows: str) -> str:
 
 
 def _ramp(picture: Mosaic) -> str:
-    colours = ",".join(_colours(picture.cmap))
     low, high = _ends(picture)
-    return f'{low}<span class="hv-ramp" style="background:linear-gradient(90deg,{colours})"></span>{high}'
+    return f"{low}{ramp_markup(picture.cmap)}{high}"
+
+
+def ramp_markup(cmap: str) -> str:
+    """A colormap as a short strip, by nine colours along it."""
+    colours = ",".join(css(cmap, round(step * (LEVELS - 1) / 8)) for step in range(9))
+    return f'<span class="hv-ramp" style="background:linear-gradient(90deg,{colours})"></span>'
 
 
 def _ends(picture: Mosaic) -> tuple[str, str]:
@@ -94,8 +89,3 @@ def _ends(picture: Mosaic) -> tuple[str, str]:
     limits = picture.limits
     low, high = (value_text(float(limit[0]), picture.numbers) for limit in (limits.vmin, limits.vmax))
     return low, high
-
-
-def _colours(cmap: str) -> list[str]:
-    """Nine colours along a colormap, for a gradient."""
-    return [css(cmap, round(step * (LEVELS - 1) / 8)) for step in range(9)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 import numpy as np
 import numpy.typing as npt
 import streamlit as st
@@ -15,25 +13,15 @@ from hookviz.ui.card_channels import CardChannels
 from hookviz.ui.channel_distribution import show_channel_distribution
 from hookviz.ui.channel_kernel_view import show_kernel
 from hookviz.ui.channel_look import show_look
+from hookviz.ui.own_component import own_component, own_script
 from hookviz.ui.sentences import one_sentence
-from hookviz.ui.style import escaped, show
+from hookviz.ui.style import show_named
 from hookviz.ui.switch_off import show_switch_off
 from hookviz.views import value_text
 from hookviz.views.labels import numbers_of
 
-_HERE = files("hookviz.ui")
-_wire = st.components.v2.component(
-    "hookviz_channel_wire", html="<span></span>", js=_HERE.joinpath("channel_wire.js").read_text("utf-8")
-)
-
-
-_view = st.components.v2.component(
-    "hookviz_channel_view",
-    html=_HERE.joinpath("channel_view.html").read_text("utf-8"),
-    css=_HERE.joinpath("channel_view.css").read_text("utf-8"),
-    js=_HERE.joinpath("channel_view.js").read_text("utf-8"),
-    isolate_styles=False,
-)
+_wire = own_script("channel_wire")
+_view = own_component("channel_view", isolate_styles=False)
 
 
 @st.fragment
@@ -46,7 +34,7 @@ def show_channel(channels: CardChannels) -> None:
             _show_head(position, channel)
             values = to_float64(channels.values()[channel])
             show_look(channels, channel)
-            _show_numbers(channel_numbers(shown, values, channel))
+            show_named(channel_numbers(shown, values, channel))
             show_switch_off(channels, channel)
             show_kernel(channels, channel)
             show_channel_distribution(channels, channel, values)
@@ -64,13 +52,6 @@ def show_channel(channels: CardChannels) -> None:
 def _show_head(position: int, channel: int) -> None:
     turn = state.channel_turn(position)
     _view(key=f"channel-head-{position}", data={"card": position, "channel": channel, "turn": turn})
-
-
-def _show_numbers(rows: dict[str, str]) -> None:
-    cells = "".join(
-        f'<span><span class="what">{escaped(name)}</span>{escaped(value)}</span>' for name, value in rows.items()
-    )
-    show(f'<div class="hv-numbers">{cells}</div>')
 
 
 def channel_numbers(shown: Shown, values: npt.NDArray[np.float64], channel: int) -> dict[str, str]:

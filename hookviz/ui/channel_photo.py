@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ from hookviz.models import Model
 from hookviz.models.own_recipe import OwnRecipe
 from hookviz.ui import state
 from hookviz.ui.card_channels import CardChannels
+from hookviz.ui.own_component import own_component
 from hookviz.ui.prediction_panel import data_url, input_pixels
 from hookviz.ui.receptive_fields import Field, find_field, is_costly
 from hookviz.ui.shown_network import ShownTensor
@@ -34,14 +34,7 @@ SECONDS_AT_ONCE = 0.2
 
 _FIND = "Find the receptive field"
 
-_HERE = files("hookviz.ui")
-_show = st.components.v2.component(
-    "hookviz_channel_photo",
-    html=_HERE.joinpath("channel_photo.html").read_text("utf-8"),
-    css=_HERE.joinpath("channel_photo.css").read_text("utf-8"),
-    js=_HERE.joinpath("channel_photo.js").read_text("utf-8"),
-    isolate_styles=False,
-)
+_show = own_component("channel_photo", isolate_styles=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

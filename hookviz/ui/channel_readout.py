@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from torch import Tensor
 from hookviz.numeric import to_float32, to_float64
 from hookviz.ui import state
 from hookviz.ui.card_channels import CardChannels
+from hookviz.ui.own_component import own_component
 from hookviz.views import Mosaic
 
 VALUES_AT_ONCE = 2**17
@@ -22,14 +22,7 @@ VALUES_AT_ONCE = 2**17
 VALUES_AT_ONCE_UNASKED = 2**13
 """A page of so few values is sent with the line itself."""
 
-_HERE = files("hookviz.ui")
-_show = st.components.v2.component(
-    "hookviz_channel_readout",
-    html=_HERE.joinpath("channel_readout.html").read_text("utf-8"),
-    css=_HERE.joinpath("channel_readout.css").read_text("utf-8"),
-    js=_HERE.joinpath("channel_readout.js").read_text("utf-8"),
-    isolate_styles=False,
-)
+_show = own_component("channel_readout", isolate_styles=False)
 
 
 @st.fragment

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import streamlit as st
 from torch import Tensor
 
@@ -21,7 +20,7 @@ from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.sentences import one_sentence
 from hookviz.ui.shown_layers import order_of
 from hookviz.ui.style import escaped, show
-from hookviz.views import Mosaic, mosaic_picture
+from hookviz.views import Mosaic, mosaic_picture, page_count
 
 _IMAGE, _LAYER, _FILE = "image: ", "layer: ", "image: a file …"
 _WIDEST_TILE = 110
@@ -119,13 +118,13 @@ def _choose_numbers(channels: CardChannels, common: int) -> list[int]:
     """The channels of a page, in the order of the card, of those that both have."""
     order = order_of(channels.shown)
     both = order[order < common]
-    pages = -(-len(both) // PER_PAGE)
+    pages = page_count(len(both), PER_PAGE)
     page = 1
     if pages > 1:
         key = f"comparison-page-{channels.position}"
         state.settle_index(key, pages, channels.belongs_to, first=1)
         page = st.pagination(pages, key=key, width=min(pages, 7) * 44 + 100)
-    numbers: list[int] = np.asarray(both[(page - 1) * PER_PAGE : page * PER_PAGE]).tolist()
+    numbers: list[int] = both[(page - 1) * PER_PAGE : page * PER_PAGE].tolist()
     return numbers
 
 

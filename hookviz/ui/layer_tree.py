@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import TypedDict
-
-import streamlit as st
 
 from hookviz.describe import kind, size
 from hookviz.layer_tree import TreeRow, opened
 from hookviz.types import LayerInfo
 from hookviz.ui import state
+from hookviz.ui.own_component import own_component
 
-_HERE = files("hookviz.ui")
-_show = st.components.v2.component(
-    "hookviz_layer_tree",
-    html=_HERE.joinpath("layer_tree.html").read_text("utf-8"),
-    css=_HERE.joinpath("layer_tree.css").read_text("utf-8"),
-    js=_HERE.joinpath("layer_tree.js").read_text("utf-8"),
-)
+_show = own_component("layer_tree")
 
 RowData = TypedDict(
     "RowData",

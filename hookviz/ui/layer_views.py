@@ -17,7 +17,7 @@ from hookviz.ui.channel_mosaic import legend_markup
 from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.resources import digest
 from hookviz.ui.sentences import sentence
-from hookviz.ui.style import escaped, show, theme_name
+from hookviz.ui.style import escaped, show, show_named, theme_name
 from hookviz.views import Mosaic, figure_bytes, histogram_figure, number, single_value, value_text
 from hookviz.views.labels import numbers_of
 
@@ -93,11 +93,7 @@ _NO_HISTOGRAM = Histogram(np.zeros(0, np.int64), np.zeros(0))
 
 def show_numbers(summary: Summary, about_channels: Mapping[str, str] | None = None) -> None:
     """The statistics, each with its name."""
-    rows = _moments(summary) | dict(about_channels or {}) | _non_finite(summary)
-    cells = "".join(
-        f'<span><span class="what">{escaped(name)}</span>{escaped(value)}</span>' for name, value in rows.items()
-    )
-    show(f'<div class="hv-numbers">{cells}</div>')
+    show_named(_moments(summary) | dict(about_channels or {}) | _non_finite(summary))
 
 
 def _moments(summary: Summary) -> dict[str, str]:

@@ -13,13 +13,14 @@ from hookviz.position_features import PcaPicture, cluster_positions, cosine_to, 
 from hookviz.types import ChannelMaps
 from hookviz.ui import state
 from hookviz.ui.card_channels import CardChannels
+from hookviz.ui.channel_mosaic import ramp_markup
 from hookviz.ui.position_picture import PositionPicture, show_position_picture
 from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.sentences import one_sentence
 from hookviz.ui.shelf import Shelf
 from hookviz.ui.style import escaped, show
 from hookviz.views import channel_picture, cluster_colours, cluster_picture, pca_picture
-from hookviz.views.palette import LEVELS, NAN, css
+from hookviz.views.palette import NAN, css
 
 FEWEST, MOST, GROUPS = 2, 12, 5
 """Groups of positions: least, most, at first."""
@@ -104,10 +105,8 @@ def _show_likeness(channels: CardChannels) -> None:
 
 def _scale(without: int) -> str:
     """From opposite to alike; a position is wholly like itself, so that the scale always ends at 1."""
-    colours = ",".join(css(_CMAP, round(step * (LEVELS - 1) / 8)) for step in range(9))
-    ramp = f'<span class="hv-ramp" style="background:linear-gradient(90deg,{colours})"></span>'
     none = f'<span><span class="swatch" style="background:{css(_CMAP, NAN)}"></span>no direction {without:,}</span>'
-    return f'<div class="hv-legend"><span>−1 opposite{ramp}alike 1</span>{none if without else ""}</div>'
+    return f'<div class="hv-legend"><span>−1 opposite{ramp_markup(_CMAP)}alike 1</span>{none if without else ""}</div>'
 
 
 def _legend(labels: npt.NDArray[np.int64]) -> str:

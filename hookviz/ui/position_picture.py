@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-
-import streamlit as st
 
 from hookviz.ui import state
+from hookviz.ui.own_component import own_component
 from hookviz.ui.prediction_panel import data_url
 
 Position = tuple[int, int]
@@ -16,14 +14,7 @@ Position = tuple[int, int]
 _SHRUNK_FROM = 300
 """CSS pixels; a picture that has more is shrunk, and without smoothing whole lines would vanish."""
 
-_HERE = files("hookviz.ui")
-_show = st.components.v2.component(
-    "hookviz_position_picture",
-    html=_HERE.joinpath("position_picture.html").read_text("utf-8"),
-    css=_HERE.joinpath("position_picture.css").read_text("utf-8"),
-    js=_HERE.joinpath("position_picture.js").read_text("utf-8"),
-    isolate_styles=False,
-)
+_show = own_component("position_picture", isolate_styles=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from typing import Literal
 
 import streamlit as st
@@ -108,6 +109,14 @@ def show(markup: str) -> None:
 def escaped(text: object) -> str:
     """Text made safe for markup."""
     return html.escape(str(text), quote=True)
+
+
+def show_named(values: Mapping[str, str]) -> None:
+    """Show values in a row, each with its name."""
+    cells = "".join(
+        f'<span><span class="what">{escaped(name)}</span>{escaped(value)}</span>' for name, value in values.items()
+    )
+    show(f'<div class="hv-numbers">{cells}</div>')
 
 
 def badge(kind: str, text: str) -> str:

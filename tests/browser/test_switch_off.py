@@ -269,7 +269,7 @@ def test_a_long_ranking_leaves_the_page_usable_and_can_be_cancelled(visitor: Vis
 def test_grad_cam_is_drawn_over_the_photo(visitor: Visitor) -> None:
     visitor.open(layer="conv_head")
     visitor.page.get_by_text("Which channels matter").click()
-    visitor.page.get_by_role("radio", name="Grad-CAM", exact=True).click()
+    visitor.idle().page.get_by_role("radio", name="Grad-CAM", exact=True).click()
     picture = visitor.widget("ranking-0").get_by_alt_text("Grad-CAM of conv_head over the image")
     expect(picture).to_be_visible()
     heat = grad_cam_by_hand()

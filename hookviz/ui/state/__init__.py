@@ -17,7 +17,7 @@ from hookviz.ui.state.channels import (
     walk_to,
     wire_key,
 )
-from hookviz.ui.state.choices import chosen, chosen_order, display, options, settle_display
+from hookviz.ui.state.choices import chosen, chosen_order, display, options
 from hookviz.ui.state.edits import (
     edits_are_shown,
     edits_wanted,
@@ -72,6 +72,7 @@ from hookviz.ui.state.settling import (
     settle_card_choice,
     settle_choice,
     settle_count,
+    settle_display,
     settle_index,
     settle_switch,
     settle_value,

@@ -56,16 +56,3 @@ def display() -> Display:
     return Display(
         scale=st.session_state[SCALE], robust=bool(st.session_state.get(ROBUST)), cmap=st.session_state[CMAP]
     )
-
-
-def settle_display() -> None:
-    """Keep how channels are shown while nothing on the page asks for it: Streamlit forgets what is not on the page."""
-    for key in (SORT, SCALE, CMAP):
-        value = st.session_state.get(key) or st.session_state.get(_kept(key)) or options(key)[0]
-        st.session_state[key] = st.session_state[_kept(key)] = value
-    robust = st.session_state.get(ROBUST, st.session_state.get(_kept(ROBUST), False))
-    st.session_state[ROBUST] = st.session_state[_kept(ROBUST)] = bool(robust)
-
-
-def _kept(key: str) -> str:
-    return f"{key} shown last"

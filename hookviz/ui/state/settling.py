@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from hookviz.ui.state.cards import asked_number, asked_of_card, put_in_address
+from hookviz.ui.state.choices import options
+from hookviz.ui.state.keys import CMAP, ROBUST, SCALE, SORT
 from hookviz.ui.state.notes import default_with_note
 
 
@@ -92,6 +94,13 @@ def settle_value(key: str, default: float) -> None:
     """Give a number's widget the value it had before another page was shown, or the default."""
     value = st.session_state.get(key, st.session_state.get(_kept(key), default))
     st.session_state[key] = st.session_state[_kept(key)] = value
+
+
+def settle_display() -> None:
+    """Keep how channels are shown while nothing on the page asks for it: Streamlit forgets what is not on the page."""
+    for key in (SORT, SCALE, CMAP):
+        settle_choice(key, options(key), options(key)[0])
+    settle_value(ROBUST, default=False)
 
 
 def settled(key: str) -> str:
