@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal, TypeAlias, TypedDict
 
 import numpy as np
@@ -14,7 +13,6 @@ from torch import Tensor
 
 from hookviz.channels import channel_order, channel_statistics
 from hookviz.describe import size, title
-from hookviz.hooks import Call
 from hookviz.layout import arrange, axis_lengths, channel_maps
 from hookviz.types import ChannelMaps, ChannelOrder, ChannelStatistics, LayerInfo, Layout, Scale, Summary
 from hookviz.value_kinds import summarize_kind, value_kinds
@@ -83,14 +81,6 @@ class Shown:
         if width > 1:
             return "lines"
         return "bars" if channels > 1 else "number"
-
-
-def known_layout(info: LayerInfo, call: Call, path: str) -> Layout | None:
-    """How to read the tensor at ``path`` of what a call returned; None where nothing is known of it."""
-    if call.index >= len(info.layouts):
-        return None
-    known = [info.layouts[call.index], *chain(*info.other_layouts[call.index : call.index + 1])]
-    return next((layout for one, layout in zip(call.output_info, known, strict=False) if one.path == path), None)
 
 
 def arranged(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from hookviz.numeric import check_tensor, dtype_name, float64_chunks, shows
 from hookviz.types import Histogram, Summary
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
     import torch
 
@@ -26,6 +28,8 @@ __all__ = [
     "quantiles",
     "summarize",
 ]
+
+_COUNTS = ("count", "nan", "posinf", "neginf", "zeros")
 
 EMPTY_HISTOGRAM = Histogram(counts=np.zeros(0, np.int64), edges=np.zeros(0, np.float64))
 
@@ -108,6 +112,24 @@ class RunningSummary:
             histogram = Histogram(counts=self._bins.rebin(edges, smallest=low, largest=high), edges=edges)
         return self._tally.summary(histogram, dtype=_only(self._dtypes, ""), shows=_only(self._shows, "value"))
 
+    def state(self) -> dict[str, Any]:
+        """All of it in what JSON has: numbers, lists and strings, exact."""
+        return {
+            "tally": self._tally.state(),
+            "bins": [self._bins.numbers.tolist(), self._bins.counts.tolist()],
+            "dtypes": sorted(self._dtypes),
+            "shows": sorted(self._shows),
+        }
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Any]) -> RunningSummary:
+        """The summary that a state was taken of, to go on with."""
+        running = cls()
+        running._tally = _Tally.of_state(state["tally"])
+        running._bins.numbers, running._bins.counts = (np.array(one, np.int64) for one in state["bins"])
+        running._dtypes, running._shows = set(state["dtypes"]), set(state["shows"])
+        return running
+
     def __copy__(self) -> RunningSummary:
         return RunningSummary().merge(self)
 
@@ -156,10 +178,26 @@ class _Tally:
         return finite
 
     def merge(self, other: _Tally) -> None:
-        for name in ("count", "nan", "posinf", "neginf", "zeros"):
+        for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.min, self.max = min(self.min, other.min), max(self.max, other.max)
         self.sums.merge(other.sums)
+
+    def state(self) -> dict[str, Any]:
+        """Whole numbers as hexadecimal text, since they have hundreds of digits; the extremes exact likewise."""
+        counts = {name: getattr(self, name) for name in _COUNTS}
+        sums = [self.sums.count, hex(self.sums.total), hex(self.sums.squares)]
+        return counts | {"min": self.min.hex(), "max": self.max.hex(), "sums": sums}
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Any]) -> _Tally:
+        tally = cls()
+        for name in _COUNTS:
+            setattr(tally, name, state[name])
+        tally.min, tally.max = float.fromhex(state["min"]), float.fromhex(state["max"])
+        count, total, squares = state["sums"]
+        tally.sums = ExactSums(count, int(total, 16), int(squares, 16))
+        return tally
 
     def summary(self, histogram: Histogram, *, dtype: str, shows: str) -> Summary:
         some = self.sums.count > 0

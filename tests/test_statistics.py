@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import warnings
 from typing import TYPE_CHECKING
@@ -301,3 +302,11 @@ def test_quantiles_know_the_ends_of_float64_and_the_lack_of_values() -> None:
     assert np.isnan(quantiles(torch.zeros(0), [0.1, 0.9])).tolist() == [True, True]
     with pytest.raises(HookvizError, match="from 0 to 1"):
         quantiles(torch.ones(2), 50)
+
+
+def test_a_running_summary_goes_on_from_its_state_through_json() -> None:
+    values = torch.tensor([1e-320, 3.0, float("nan"), float("inf"), -7e250, 0.0, 0.1], dtype=torch.float64)
+    straight = RunningSummary().update(values).update(-values)
+    resumed = RunningSummary.of_state(json.loads(json.dumps(RunningSummary().update(values).state()))).update(-values)
+    assert resumed.summary() == straight.summary()
+    assert RunningSummary.of_state(json.loads(json.dumps(RunningSummary().state()))).summary().count == 0

@@ -16,7 +16,8 @@ from hookviz.errors import HookvizError
 from hookviz.hooks import AddNoise, Clamp, Edit, KeepOnly, ReplaceByMean, Scale, Zero, edit
 from hookviz.hooks.layers import list_layers
 from hookviz.hooks.operations import list_operations
-from hookviz.layer_picture import Selection, Shown, arranged, draw_mosaic, known_layout
+from hookviz.known_layouts import known_layout
+from hookviz.layer_picture import Selection, Shown, arranged, draw_mosaic
 from hookviz.look import look
 from hookviz.models import Model
 from hookviz.samples import load_sample

@@ -15,6 +15,7 @@ from hookviz.cli.output_value import one_call, one_tensor
 from hookviz.describe import title
 from hookviz.errors import HookvizError
 from hookviz.hooks import Call
+from hookviz.known_layouts import known_layout
 from hookviz.layer_picture import (
     PAPER_DPI,
     Display,
@@ -24,7 +25,6 @@ from hookviz.layer_picture import (
     draw_figure,
     draw_mosaic,
     item_name,
-    known_layout,
     slice_name,
 )
 from hookviz.layout import axis_lengths

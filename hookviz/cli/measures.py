@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from hookviz.errors import HookvizError
 from hookviz.hooks import Call, attach, private_copy, record_operations
 from hookviz.hooks.preserve import random_state_kept
 from hookviz.hooks.structure import each_tensor, leaves, map_leaves, tensor_infos
-from hookviz.layer_picture import known_layout
+from hookviz.known_layouts import known_layout, layouts_by_shape
 from hookviz.layout import arrange
 from hookviz.statistics import summarize
 from hookviz.types import ChannelStatistics, LayerInfo, Layout, Summary
@@ -67,7 +67,7 @@ def measure(subject: Subject, layers: Sequence[LayerInfo]) -> list[Measures]:
         random_state_kept(private),
         torch.no_grad(),
         attach(private, hooks),
-        record_operations(private, names, keep=partial(_read_by_shape, _layouts_by_shape(operations))) as seen,
+        record_operations(private, names, keep=partial(_read_by_shape, layouts_by_shape(operations))) as seen,
     ):
         private(*each_tensor(subject.inputs, Tensor.clone))
     readings |= {name: [call.output for call in calls] for name, calls in seen.items()}
@@ -81,16 +81,6 @@ def _read_call(info: LayerInfo, calls: list[Any], _: nn.Module, __: Any, output:
 
 def _read_by_shape(layouts: dict[tuple[int, ...], Layout], tensor: Tensor) -> _Reading:
     return _read(tensor, layouts.get(tuple(tensor.shape)))
-
-
-def _layouts_by_shape(operations: Iterable[LayerInfo]) -> dict[tuple[int, ...], Layout]:
-    """Of operations a shape says how it is read, since that is where their layouts are from."""
-    return {
-        call[0].shape: layout
-        for info in operations
-        for call, layout in zip(info.outputs, info.layouts, strict=True)
-        if layout is not None
-    }
 
 
 def _read(tensor: Tensor, layout: Layout | None) -> _Reading:

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from hookviz.errors import HookvizError
 from hookviz.hooks.structure import leaves
-from hookviz.layer_picture import PER_PAGE, WHOLE_FIRST_ITEM, Shown, arranged, known_layout
+from hookviz.known_layouts import known_layout
+from hookviz.layer_picture import PER_PAGE, WHOLE_FIRST_ITEM, Shown, arranged
 from hookviz.models import Model
 from hookviz.samples import list_samples, sample_bytes
 from hookviz.types import LayerInfo

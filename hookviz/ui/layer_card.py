@@ -11,7 +11,8 @@ from torch import Tensor
 from hookviz.describe import kind, size
 from hookviz.hooks import Call, Overwrite
 from hookviz.hooks.structure import leaves
-from hookviz.layer_picture import PER_PAGE, Shown, draw_figure, known_layout
+from hookviz.known_layouts import known_layout
+from hookviz.layer_picture import PER_PAGE, Shown, draw_figure
 from hookviz.models.catalogue import model_task
 from hookviz.types import LayerInfo, Layout
 from hookviz.ui import state

@@ -1,0 +1,194 @@
+"""Every layer of a network over a stream of images, measured while it runs, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hookviz.errors import LayoutError
+from hookviz.hooks import Call, HookHandles, record_operations
+from hookviz.hooks.attach import BoundHook
+from hookviz.hooks.frames import is_backward
+from hookviz.hooks.structure import leaves, tensor_infos
+from hookviz.known_layouts import known_layout, layouts_by_shape
+from hookviz.numeric import dense, real
+from hookviz.sanity.activations import activation_ends
+from hookviz.sanity.channel_tally import ChannelTally, by_channel
+from hookviz.statistics import RunningSummary
+from hookviz.types import LayerInfo, Layout
+
+BATCH_NORM = nn.modules.batchnorm._BatchNorm
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where a tensor comes from: a layer, which of its calls, from 0, and where in what it returned."""
+
+    layer: str
+    call: int
+    path: str
+
+
+@dataclass(slots=True)
+class Power:
+    """How large values are: their sum of squares and their number, over the finite ones."""
+
+    squares: float = 0.0
+    count: int = 0
+
+    def add(self, tensor: Tensor) -> None:
+        """Take in all finite values of a tensor."""
+        wide = real(dense(tensor.detach())).double()
+        finite = wide if bool(torch.isfinite(wide).all()) else wide[torch.isfinite(wide)]
+        self.squares += float(finite.square().sum())
+        self.count += finite.numel()
+
+    def merge(self, other: Power) -> None:
+        """Take in what another one has seen."""
+        self.squares += other.squares
+        self.count += other.count
+
+    @property
+    def root_mean_square(self) -> float:
+        """0.0 where nothing was seen."""
+        return float(np.sqrt(self.squares / self.count)) if self.count else 0.0
+
+
+@dataclass(slots=True)
+class LayerTally:
+    """One tensor that one call of a layer returned, over all images.
+
+    ``channels`` is None where its axes name no channels. ``incoming`` measures what came into a layer with weights, and
+    ``incoming_channels`` has the channels of what came into a batch norm.
+    """
+
+    summary: RunningSummary = field(default_factory=RunningSummary)
+    channels: ChannelTally | None = None
+    outgoing: Power = field(default_factory=Power)
+    incoming: Power = field(default_factory=Power)
+    incoming_channels: ChannelTally | None = None
+    shape: tuple[int, ...] = ()
+
+    def add(self, tensor: Tensor, layout: Layout | None, ends: tuple[float, float] | None) -> None:
+        """Take in one image."""
+        self.summary.update(tensor)
+        self.outgoing.add(tensor)
+        self.shape = tuple(tensor.shape)
+        self.channels = _merged(self.channels, _rows(tensor, layout), ends)
+
+    def merge(self, other: LayerTally) -> None:
+        """Take in the images that another tally has seen."""
+        self.summary.merge(other.summary)
+        self.outgoing.merge(other.outgoing)
+        self.incoming.merge(other.incoming)
+        self.shape = other.shape
+        self.channels = _both(self.channels, other.channels)
+        self.incoming_channels = _both(self.incoming_channels, other.incoming_channels)
+
+    @property
+    def gain(self) -> float | None:
+        """How many times larger what goes out is than what came in; None where nothing but zeros came in, or nothing."""
+        came = self.incoming.root_mean_square
+        return self.outgoing.root_mean_square / came if came else None
+
+
+class LayerStream:
+    """Measures what layers return, image after image.
+
+    ``layers`` are the leaves of the network and those with parameters of their own, ``operations`` its functional
+    activations; both as one forward found them. Every image must have the same calls; a tensor whose channels change
+    their number is counted without them.
+    """
+
+    def __init__(self, layers: Sequence[LayerInfo], operations: Sequence[LayerInfo]) -> None:
+        self.tallies: dict[Place, LayerTally] = {}
+        self.images = 0
+        self._layers = {info.name: info for info in layers}
+        self._operations = {info.name: info for info in operations}
+        self._layouts = layouts_by_shape(operations)
+
+    def info(self, layer: str) -> LayerInfo:
+        """What is known of a layer or operation."""
+        return self._layers.get(layer) or self._operations[layer]
+
+    @contextmanager
+    def watching(self, private: nn.Module) -> Iterator[None]:
+        """Measure the one forward of a private copy that runs inside the block."""
+        calls = dict.fromkeys(self._layers, 0)
+        with HookHandles() as handles:
+            for name, info in self._layers.items():
+                module = private.get_submodule(name)
+                if _measures_incoming(module):
+                    handles.add(module, BoundHook(module, partial(self._enter, name, module, calls)), "forward_pre")
+                handles.add(module, BoundHook(module, partial(self._leave, info, module, calls)), "forward")
+            with record_operations(private, list(self._operations), keep=self._read_operation) as seen:
+                yield
+        for name, found in seen.items():
+            for number, call in enumerate(found):
+                for path, one_image in leaves(call.output, LayerTally):
+                    self._tally(Place(name, number, path)).merge(one_image)
+        self.images += 1
+
+    def _enter(self, name: str, module: nn.Module, calls: Mapping[str, int], args: tuple[Any, ...]) -> None:
+        given = next((value for _, value in leaves(args, Tensor)), None)
+        if is_backward() or given is None:
+            return
+        tally = self._tally(Place(name, calls[name], ""))
+        tally.incoming.add(given)
+        if isinstance(module, BATCH_NORM) and given.ndim >= 2:
+            rows = given.detach().movedim(1, 0).reshape(given.shape[1], -1)
+            tally.incoming_channels = _merged(tally.incoming_channels, rows, None)
+
+    def _leave(
+        self, info: LayerInfo, module: nn.Module, calls: dict[str, int], _args: tuple[Any, ...], output: Any
+    ) -> None:
+        if is_backward():
+            return
+        number = calls[info.name]
+        calls[info.name] += 1
+        call = Call(info.name, number, None, tensor_infos(output))
+        ends = activation_ends(module)
+        for path, tensor in leaves(output, Tensor):
+            self._tally(Place(info.name, number, path)).add(tensor, known_layout(info, call, path), ends)
+
+    def _read_operation(self, tensor: Tensor) -> LayerTally:
+        one_image = LayerTally()
+        one_image.add(tensor, self._layouts.get(tuple(tensor.shape)), None)
+        return one_image
+
+    def _tally(self, place: Place) -> LayerTally:
+        return self.tallies.setdefault(place, LayerTally())
+
+
+def _measures_incoming(module: nn.Module) -> bool:
+    weight = getattr(module, "weight", None)
+    return isinstance(module, BATCH_NORM) or (isinstance(weight, Tensor) and weight.ndim >= 2)
+
+
+def _rows(tensor: Tensor, layout: Layout | None) -> Tensor | None:
+    if layout is None:
+        return None
+    try:
+        return by_channel(tensor, layout.name)
+    except LayoutError:
+        return None
+
+
+def _merged(tally: ChannelTally | None, rows: Tensor | None, ends: tuple[float, float] | None) -> ChannelTally | None:
+    return tally if rows is None else _both(tally, ChannelTally.of(rows, ends))
+
+
+def _both(tally: ChannelTally | None, other: ChannelTally | None) -> ChannelTally | None:
+    """One after the other; where the number of channels changes from image to image, those seen first."""
+    if tally is None or other is None:
+        return tally or other
+    if len(tally.values) == len(other.values):
+        tally.merge(other)
+    return tally
