@@ -94,6 +94,11 @@ class RunningSummary:
         self._shows.add(shows(tensor))
         return self
 
+    @property
+    def nonfinite(self) -> int:
+        """How many NaN and infinities there were so far."""
+        return self._tally.nan + self._tally.posinf + self._tally.neginf
+
     def merge(self, other: RunningSummary) -> RunningSummary:
         """Take in all that another one has seen, which stays as it is, and return self."""
         self._tally.merge(other._tally)

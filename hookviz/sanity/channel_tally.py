@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     Values = npt.NDArray[np.float64]
+    Mask = npt.NDArray[np.bool_]
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """Odd, so that multiplying by it loses nothing: 2**64 over the golden ratio, as Knuth hashes."""
@@ -87,30 +88,34 @@ class ChannelTally:
         return np.where(self.values > 0, self.squares / np.maximum(self.values, 1), np.nan)
 
     @property
-    def dead(self) -> npt.NDArray[np.bool_]:
+    def dead(self) -> Mask:
         """Which channels were zero at every position of every image."""
-        return (self.zeros == self.elements) & (self.elements > 0)
+        dead: Mask = (self.zeros == self.elements) & (self.elements > 0)
+        return dead
 
     @property
-    def constant(self) -> npt.NDArray[np.bool_]:
+    def constant(self) -> Mask:
         """Which channels had one value, not zero, at every position of every image."""
-        return (self.low == self.high) & (self.values == self.elements) & ~self.dead & (self.elements > 1)
+        one: Mask = (self.low == self.high) & (self.values == self.elements) & (self.elements > 1)
+        return one & ~self.dead
 
     @property
-    def duplicated(self) -> npt.NDArray[np.bool_]:
-        """Which channels equalled an earlier one everywhere, without being dead or constant."""
+    def duplicated(self) -> Mask:
+        """Which channels equalled an earlier one everywhere; those without a value that varies do not count."""
         first = np.zeros(len(self.digest), np.bool_)
         first[np.unique(self.digest, return_index=True)[1]] = True
-        return ~(first | self.dead | self.constant)
+        return ~(first | self.dead | self.constant) & (self.low < self.high)
 
     @property
-    def always_on(self) -> npt.NDArray[np.bool_]:
+    def always_on(self) -> Mask:
         """Which channels never were zero."""
-        return (self.zeros == 0) & (self.elements > 0)
+        on: Mask = (self.zeros == 0) & (self.elements > 0)
+        return on
 
-    def saturated(self, share: float) -> npt.NDArray[np.bool_]:
+    def saturated(self, share: float) -> Mask:
         """Which channels had at least this share of their values at an end."""
-        return self.at_end >= share * max(self.elements, 1)
+        at_end: Mask = self.at_end >= share * max(self.elements, 1)
+        return at_end
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything, as arrays."""

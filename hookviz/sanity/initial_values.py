@@ -18,11 +18,18 @@ from torch import Tensor, nn
 
 from hookviz.sanity.thresholds import Thresholds
 
+Values = npt.NDArray[np.float64]
+
 FEWEST = 256
 """Values; with fewer, neither question has an answer."""
 
 _MOST = 2**17
 """Values looked at, evenly spaced."""
+
+_PLAUSIBLE = 0.01
+"""Probability above which an untrained layer's values name their distribution."""
+
+TORCH_DEFAULT = "uniform, 1/√fan-in (torch's default)"
 
 _CUT = 0.87962566103423978
 """The standard deviation of a normal distribution that is cut off at two of its own."""
@@ -32,44 +39,70 @@ _SHUFFLES = 8
 _STEPS = 40
 
 
-def initial_distribution(layer: nn.Module, thresholds: Thresholds) -> str:
-    """The distribution that the weights of a layer may still come from, in words; ``""`` where training shows."""
-    weight = getattr(layer, "weight", None)
-    if not isinstance(weight, Tensor) or weight.is_meta or not weight.is_floating_point():
-        return ""
-    if weight.ndim < 2:
-        return _initial_norm(layer, weight)
-    values = weight.detach().double().cpu()
-    if values.numel() < FEWEST or not bool(torch.isfinite(values).all()):
-        return ""
-    if float(values.min()) == float(values.max()):
-        return ""
-    few = np.sort(values.flatten()[:: -(-values.numel() // _MOST)].numpy())
-    for words, cumulative in _distributions(tuple(weight.shape), few):
-        if _probability(few, cumulative) > thresholds.like_initial:
+def initial_distribution(layer: nn.Module, twin: nn.Module | None, thresholds: Thresholds) -> str:
+    """The distribution that the weights of a layer may still come from, in words; ``""`` where training shows.
+
+    ``twin`` is the same layer of the same network as it is built, whose distribution is looked for; torch's own default
+    always is, since it is what a layer has that somebody put in.
+    """
+    values = _values(layer)
+    if values is None:
+        return _initial_norm(layer)
+    shape, few = tuple(values.shape), _few(values)
+    wanted = {TORCH_DEFAULT} | _distributions_of(twin, shape)
+    for words, cumulative in _distributions(shape, few):
+        if words in wanted and _probability(few, cumulative) > thresholds.like_initial:
             return words if _structure(values.flatten(1)) < thresholds.structure else ""
     return ""
 
 
-def _initial_norm(layer: nn.Module, weight: Tensor) -> str:
-    bias, mean, variance = (getattr(layer, name, None) for name in ("bias", "running_mean", "running_var"))
-    same = bool((weight == 1).all()) and (bias is None or bool((bias == 0).all()))
-    if mean is not None and variance is not None:
-        return "mean 0, variance 1, scale 1, shift 0" if same and _is(mean, 0) and _is(variance, 1) else ""
-    return "scale 1, shift 0" if same and weight.ndim == 1 and bias is not None else ""
+def _distributions_of(twin: nn.Module | None, shape: tuple[int, ...]) -> set[str]:
+    """What the values of an untrained layer may come from."""
+    values = None if twin is None else _values(twin)
+    if values is None or tuple(values.shape) != shape:
+        return set()
+    few = _few(values)
+    return {words for words, cumulative in _distributions(shape, few) if _probability(few, cumulative) > _PLAUSIBLE}
+
+
+def _values(layer: nn.Module) -> Tensor | None:
+    """The weights where they are many enough, finite and varied; None otherwise."""
+    weight = getattr(layer, "weight", None)
+    if not isinstance(weight, Tensor) or weight.ndim < 2 or weight.is_meta or not weight.is_floating_point():
+        return None
+    values = weight.detach().double().cpu()
+    if values.numel() < FEWEST or not bool(torch.isfinite(values).all()) or bool((values == values.flatten()[0]).all()):
+        return None
+    return values
+
+
+def _few(values: Tensor) -> Values:
+    return np.sort(values.flatten()[:: -(-values.numel() // _MOST)].numpy())
+
+
+def _initial_norm(layer: nn.Module) -> str:
+    weight, bias = getattr(layer, "weight", None), getattr(layer, "bias", None)
+    if not isinstance(weight, Tensor) or not isinstance(bias, Tensor) or weight.ndim != 1 or weight.is_meta:
+        return ""
+    mean, variance = getattr(layer, "running_mean", None), getattr(layer, "running_var", None)
+    if not (_is(weight, 1) and _is(bias, 0)):
+        return ""
+    if mean is None or variance is None:
+        return "scale 1, shift 0"
+    return "mean 0, variance 1, scale 1, shift 0" if _is(mean, 0) and _is(variance, 1) else ""
 
 
 def _is(tensor: Tensor, value: float) -> bool:
     return bool((tensor == value).all())
 
 
-def _distributions(shape: tuple[int, ...], values: npt.NDArray[np.float64]) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+def _distributions(shape: tuple[int, ...], values: Values) -> Iterator[tuple[str, Values]]:
     """Each usual initialization for such a weight, with what it makes of the sorted values: their shares from below."""
     field = math.prod(shape[2:])
     into, out = shape[1] * field, shape[0] * field
     both = into + out
     for words, bound in (
-        ("uniform, 1/√fan-in (torch's default)", 1 / math.sqrt(into)),
+        (TORCH_DEFAULT, 1 / math.sqrt(into)),
         ("uniform, √(6/(fan-in + fan-out)) (Xavier)", math.sqrt(6 / both)),
         ("uniform, √(6/fan-in) (He)", math.sqrt(6 / into)),
         ("uniform, √(6/fan-out) (He)", math.sqrt(6 / out)),
@@ -92,16 +125,18 @@ def _distributions(shape: tuple[int, ...], values: npt.NDArray[np.float64]) -> I
     yield "normal, √(1/fan-in), cut at two deviations (LeCun)", _cut_normal_below(values / (math.sqrt(1 / into) / _CUT))
 
 
-def _normal_below(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return 0.5 * (1 + torch.erf(torch.from_numpy(values) / math.sqrt(2)).numpy())
+def _normal_below(values: Values) -> Values:
+    below: Values = 0.5 * (1 + torch.erf(torch.from_numpy(values) / math.sqrt(2)).numpy())
+    return below
 
 
-def _cut_normal_below(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _cut_normal_below(values: Values) -> Values:
     low, high = _normal_below(np.array([-2.0, 2.0]))
-    return np.clip((_normal_below(values) - low) / (high - low), 0, 1)
+    below: Values = np.clip((_normal_below(values) - low) / (high - low), 0, 1)
+    return below
 
 
-def _probability(values: npt.NDArray[np.float64], cumulative: npt.NDArray[np.float64]) -> float:
+def _probability(values: Values, cumulative: Values) -> float:
     """How probable a distance as large as this one is (Kolmogorov and Smirnov), by Stephens' formula."""
     count = len(values)
     steps = np.arange(count)

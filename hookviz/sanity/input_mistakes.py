@@ -69,6 +69,9 @@ class Way:
             "0..1": "no normalisation",
             "twice": "normalised twice",
             "nearest": "nearest neighbour",
+            "bilinear": "bilinear interpolation",
+            "bicubic": "bicubic interpolation",
+            "0..255": "values 0..255",
             "-1..1": "scaled to −1..1",
         }
         parts = [one for one in (self.values, self.colours, self.fit) if one not in {"normalised", "RGB", "as meant"}]

@@ -21,8 +21,10 @@ FOLDERS = "folders"
 """Said in place of labels: the folder that an image lies in names its class."""
 
 PICTURE_SUFFIXES = frozenset(
-    (".jpg .jpeg .jpe .jfif .png .apng .gif .bmp .dib .webp .tif .tiff .avif .jp2 .j2k .ppm .pgm .pbm .pnm .qoi .ico")
-    .split()
+    {
+        *(".jpg", ".jpeg", ".jpe", ".jfif", ".jp2", ".j2k", ".png", ".apng", ".gif", ".bmp", ".dib", ".webp", ".avif"),
+        *(".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm", ".qoi", ".ico", ".heic", ".heif"),
+    }
 )
 """Files of a folder that are meant to be pictures; others are passed over. Which of them are, their content decides."""
 
@@ -51,8 +53,8 @@ def items_of(images: Any, labels: Sequence[Label] | Mapping[str, Label] | str | 
     """One item for each image; nothing is read yet.
 
     Args:
-        images: a path of a file or folder (with all folders in it), a PIL image, a prepared tensor (N, ...), or a list of
-            any of these.
+        images: a path of a file or folder (with all folders in it), a PIL image, a prepared tensor (N, C, H, W), or a
+            list of any of these.
         labels: the class of each image by index or name, in the order of the images or by their names; ``"folders"``
             takes the name of the folder that a file lies in.
 
@@ -85,7 +87,8 @@ def _each(images: Any) -> Iterator[Item]:
     elif isinstance(images, Tensor):
         count = images.shape[0] if images.ndim == 4 else 1
         parts = images.split(1) if count > 1 else [images if images.ndim != 3 else images.unsqueeze(0)]
-        yield from (_tensor(part, f"tensor {number}" if count > 1 else "tensor") for number, part in enumerate(parts, 1))
+        names = [f"tensor {number}" for number in range(1, count + 1)] if count > 1 else ["tensor"]
+        yield from map(_tensor, parts, names)
     elif isinstance(images, Item):
         yield images
     elif isinstance(images, Sequence) and not isinstance(images, bytes):

@@ -28,8 +28,8 @@ def layer_findings(stream: LayerStream, thresholds: Thresholds) -> list[Finding]
     return [
         *_silent(stream, thresholds),
         *_gains(stream, thresholds),
-        *_channels(stream, thresholds, "constant", thresholds.constant_channels),
-        *_channels(stream, thresholds, "duplicated", thresholds.duplicated_channels),
+        *_channels(stream, "constant", thresholds.constant_channels),
+        *_channels(stream, "duplicated", thresholds.duplicated_channels),
         *_saturated(stream, thresholds),
         *_always_on(stream),
         *_half_overflow(stream, thresholds),
@@ -58,7 +58,7 @@ def _silent(stream: LayerStream, thresholds: Thresholds) -> Iterator[Finding]:
                 "dead_layer",
                 f"{_start(place)} is dead: every value is zero on {_images(stream)}.",
                 "No signal of the image gets past it, except around it.",
-                "Look at its weights and bias, and at what comes in: a rectifier gives only zeros where all is negative.",
+                "Look at its weights and bias; a rectifier gives only zeros where all that comes in is negative.",
                 (place,),
                 share,
                 thresholds.dead_layer,
@@ -151,12 +151,14 @@ def _is_weighty(stream: LayerStream, place: Place) -> bool:
     return "Conv" in name or "Linear" in name
 
 
-def _channels(stream: LayerStream, _: Thresholds, what: str, limit: float) -> Iterator[Finding]:
+def _channels(stream: LayerStream, what: str, limit: float) -> Iterator[Finding]:
     found: dict[Place, Mask] = {}
+    before: ChannelTally | None = None
     for place, _tally, channels in _judged(stream):
-        mask: Mask = getattr(channels, what)
-        if mask.any() and not _inherits(stream, place, mask, what):
+        mask: Mask = getattr(channels, what) & ~_told_before(before, channels, what)
+        if mask.any():
             found[place] = mask
+        before = channels
     if not found:
         return
     worst = max(found, key=lambda place: float(found[place].mean()))
@@ -176,7 +178,7 @@ def _channels(stream: LayerStream, _: Thresholds, what: str, limit: float) -> It
     where = f" in {counted(len(found), 'layer')}; most in" if len(found) > 1 else " in"
     total = sum(int(one.sum()) for one in found.values()) if len(found) > 1 else int(mask.sum())
     yield _finding(
-        "warning" if share >= limit and not share == 1.0 or (share == 1.0 and what == "constant") else "note",
+        "warning" if share >= limit and (share < 1 or what == "constant") else "note",
         f"{what}_channels",
         f"{counted(total, 'channel')}{where} {named([worst.layer])}"
         f"{f' ({int(mask.sum())} of {len(mask)})' if len(found) > 1 else f' (of {len(mask)})'} "
@@ -190,14 +192,12 @@ def _channels(stream: LayerStream, _: Thresholds, what: str, limit: float) -> It
     )
 
 
-def _inherits(stream: LayerStream, place: Place, mask: Mask, what: str) -> bool:
-    """Whether the tensor measured just before has the very same channels: then they are told there."""
-    places = list(stream.tallies)
-    position = places.index(place)
-    before = stream.tallies[places[position - 1]].channels if position else None
-    if before is None or len(before.values) != len(mask) or before.elements < FEWEST_VALUES:
-        return False
-    return bool((getattr(before, what) >= mask).all())
+def _told_before(before: ChannelTally | None, channels: ChannelTally, what: str) -> Mask:
+    """Channels that were silent or the same already in the tensor just before, with as many channels."""
+    if before is None or len(before.values) != len(channels.values):
+        return np.zeros(len(channels.values), np.bool_)
+    told: Mask = before.dead | before.constant if what == "constant" else before.duplicated
+    return told
 
 
 def _saturated(stream: LayerStream, thresholds: Thresholds) -> Iterator[Finding]:

@@ -81,7 +81,8 @@ class LayerTally:
         self.summary.update(tensor)
         self.outgoing.add(tensor)
         self.shape = tuple(tensor.shape)
-        self.channels = _merged(self.channels, _rows(tensor, layout), ends)
+        rows = _rows(tensor, layout)
+        self.channels = _both(self.channels, None if rows is None else ChannelTally.of(rows, ends))
 
     def merge(self, other: LayerTally) -> None:
         """Take in the images that another tally has seen."""
@@ -94,7 +95,7 @@ class LayerTally:
 
     @property
     def gain(self) -> float | None:
-        """How many times larger what goes out is than what came in; None where nothing but zeros came in, or nothing."""
+        """How many times as large as what came in what goes out is; None where nothing but zeros came in."""
         came = self.incoming.root_mean_square
         return self.outgoing.root_mean_square / came if came else None
 
@@ -120,48 +121,61 @@ class LayerStream:
 
     @contextmanager
     def watching(self, private: nn.Module) -> Iterator[None]:
-        """Measure the one forward of a private copy that runs inside the block."""
-        calls = dict.fromkeys(self._layers, 0)
+        """Measure the one forward of a private copy that runs inside the block; one that fails counts for nothing."""
+        watch = _Watch(self._layers)
         with HookHandles() as handles:
-            for name, info in self._layers.items():
-                module = private.get_submodule(name)
-                if _measures_incoming(module):
-                    handles.add(module, BoundHook(module, partial(self._enter, name, module, calls)), "forward_pre")
-                handles.add(module, BoundHook(module, partial(self._leave, info, module, calls)), "forward")
+            watch.install(private, handles)
             with record_operations(private, list(self._operations), keep=self._read_operation) as seen:
                 yield
         for name, found in seen.items():
             for number, call in enumerate(found):
-                for path, one_image in leaves(call.output, LayerTally):
-                    self._tally(Place(name, number, path)).merge(one_image)
+                watch.tallies |= {Place(name, number, path): one for path, one in leaves(call.output, LayerTally)}
+        for place, tally in watch.tallies.items():
+            if place in self.tallies:
+                self.tallies[place].merge(tally)
+            else:
+                self.tallies[place] = tally
         self.images += 1
 
-    def _enter(self, name: str, module: nn.Module, calls: Mapping[str, int], args: tuple[Any, ...]) -> None:
+    def _read_operation(self, tensor: Tensor) -> LayerTally:
+        tally = LayerTally()
+        tally.add(tensor, self._layouts.get(tuple(tensor.shape)), None)
+        return tally
+
+
+class _Watch:
+    """The hooks of one forward, and what they measured."""
+
+    def __init__(self, layers: Mapping[str, LayerInfo]) -> None:
+        self.tallies: dict[Place, LayerTally] = {}
+        self._layers = layers
+        self._calls = dict.fromkeys(layers, 0)
+
+    def install(self, private: nn.Module, handles: HookHandles) -> None:
+        for name, info in self._layers.items():
+            module = private.get_submodule(name)
+            if _measures_incoming(module):
+                handles.add(module, BoundHook(module, partial(self._enter, name, module)), "forward_pre")
+            handles.add(module, BoundHook(module, partial(self._leave, info, module)), "forward")
+
+    def _enter(self, name: str, module: nn.Module, args: tuple[Any, ...]) -> None:
         given = next((value for _, value in leaves(args, Tensor)), None)
         if is_backward() or given is None:
             return
-        tally = self._tally(Place(name, calls[name], ""))
+        tally = self._tally(Place(name, self._calls[name], ""))
         tally.incoming.add(given)
-        if isinstance(module, BATCH_NORM) and given.ndim >= 2:
-            rows = given.detach().movedim(1, 0).reshape(given.shape[1], -1)
-            tally.incoming_channels = _merged(tally.incoming_channels, rows, None)
+        if isinstance(module, BATCH_NORM) and given.ndim >= 2 and given.numel():
+            tally.incoming_channels = ChannelTally.of(given.detach().movedim(1, 0).flatten(1))
 
-    def _leave(
-        self, info: LayerInfo, module: nn.Module, calls: dict[str, int], _args: tuple[Any, ...], output: Any
-    ) -> None:
+    def _leave(self, info: LayerInfo, module: nn.Module, _: tuple[Any, ...], output: Any) -> None:
         if is_backward():
             return
-        number = calls[info.name]
-        calls[info.name] += 1
+        number = self._calls[info.name]
+        self._calls[info.name] += 1
         call = Call(info.name, number, None, tensor_infos(output))
         ends = activation_ends(module)
         for path, tensor in leaves(output, Tensor):
             self._tally(Place(info.name, number, path)).add(tensor, known_layout(info, call, path), ends)
-
-    def _read_operation(self, tensor: Tensor) -> LayerTally:
-        one_image = LayerTally()
-        one_image.add(tensor, self._layouts.get(tuple(tensor.shape)), None)
-        return one_image
 
     def _tally(self, place: Place) -> LayerTally:
         return self.tallies.setdefault(place, LayerTally())
@@ -179,10 +193,6 @@ def _rows(tensor: Tensor, layout: Layout | None) -> Tensor | None:
         return by_channel(tensor, layout.name)
     except LayoutError:
         return None
-
-
-def _merged(tally: ChannelTally | None, rows: Tensor | None, ends: tuple[float, float] | None) -> ChannelTally | None:
-    return tally if rows is None else _both(tally, ChannelTally.of(rows, ends))
 
 
 def _both(tally: ChannelTally | None, other: ChannelTally | None) -> ChannelTally | None:

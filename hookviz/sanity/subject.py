@@ -85,7 +85,7 @@ def subject_of(
         model = _described(model, prepare)
     if not isinstance(model, Model):
         raise HookvizError(f"{type(model).__name__} is no network; pass a name, load_model(...), or an nn.Module.")
-    return Subject(model, _recipe(model), prepare)
+    return Subject(model, _recipe(model, prepare), prepare)
 
 
 def _described(module: nn.Module, prepare: Prepare | None) -> Model:
@@ -109,12 +109,18 @@ def _refuse(_: Image.Image) -> Tensor:
     raise ModelError("Nothing says how this network wants its images; give prepare=..., or pass prepared tensors.")
 
 
-def _recipe(model: Model) -> Preparation | None:
-    """What the weights want, which a network of one's own leaves open but where timm configured it."""
+def _recipe(model: Model, prepare: Prepare | None) -> Preparation | None:
+    """What the weights want.
+
+    A network of one's own leaves that open, but where timm configured it, or where it brings a ``prepare`` of its own
+    and images are prepared otherwise.
+    """
     if not isinstance(model.recipe, OwnRecipe):
         return model.recipe
     config = getattr(model.module, "pretrained_cfg", None)
-    return TimmRecipe.of(config) if isinstance(config, dict) else None
+    if isinstance(config, dict):
+        return TimmRecipe.of(config)
+    return None if prepare is None or model.recipe.make is prepare else model.recipe
 
 
 def _prepared(prepare: Prepare, image: Image.Image) -> Tensor:

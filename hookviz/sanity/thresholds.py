@@ -72,7 +72,10 @@ class Thresholds:
     labels_found: float = 0.5
     """Share of labelled images whose label must be among the five most probable classes (of ten: the first)."""
 
-    like_initial: float = 1e-4
+    zero_filters: float = 0.05
+    """Share of filters without any weight but zeros that is worth a warning; training leaves single ones behind."""
+
+    like_initial: float = 0.001
     """Probability (Kolmogorov-Smirnov) above which values may well come from the initial distribution."""
 
     structure: float = 6.0

@@ -9,23 +9,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from hookviz.hooks import pruning_report
+from hookviz.hooks import PrunedParameter, pruning_report
 from hookviz.hooks.names import LayerNames
-from hookviz.sanity.findings import Finding, counted, named, percent
+from hookviz.sanity.findings import Finding, Severity, counted, named, percent
 from hookviz.sanity.initial_values import initial_distribution
 from hookviz.sanity.thresholds import Thresholds
+
+_FEWEST_NORMS = 4
 
 _MOSTLY = 0.9
 """Share of layers at their initial values from which on it is the network that is untrained."""
 
 
-def weight_findings(module: nn.Module, thresholds: Thresholds) -> list[Finding]:
-    """Everything found in parameters and buffers."""
+def weight_findings(module: nn.Module, twin: nn.Module | None, thresholds: Thresholds) -> list[Finding]:
+    """Everything found in parameters and buffers; ``twin`` is the same network untrained, where it can be had."""
     layers = {name: layer for name, layer in LayerNames(module).items() if _own_parameters(layer)}
     return [
         *_nonfinite(layers),
-        *_initial(layers, thresholds),
-        *_zero_filters(module),
+        *_initial(layers, {} if twin is None else dict(twin.named_modules()), thresholds),
+        *_zero_filters(module, thresholds),
         *_norm_scales(layers, thresholds),
     ]
 
@@ -52,8 +54,8 @@ def _nonfinite(layers: dict[str, nn.Module]) -> Iterator[Finding]:
                     "error",
                     "weights",
                     "nonfinite_parameter",
-                    f"`{own}` of {named([name])} holds {counted(bad, 'value')} that {'is' if bad == 1 else 'are'} {kinds}"
-                    f" (of {tensor.numel():,}).",
+                    f"`{own}` of {named([name])} holds {counted(bad, 'value')} (of {tensor.numel():,}) that "
+                    f"{'is' if bad == 1 else 'are'} {kinds}.",
                     "Whatever these values meet becomes NaN too, and so does the answer.",
                     "Load the checkpoint again; if it is in the file, take one from before training diverged.",
                     (name,),
@@ -62,8 +64,8 @@ def _nonfinite(layers: dict[str, nn.Module]) -> Iterator[Finding]:
                 )
 
 
-def _initial(layers: dict[str, nn.Module], thresholds: Thresholds) -> Iterator[Finding]:
-    judged = {name: initial_distribution(layer, thresholds) for name, layer in layers.items()}
+def _initial(layers: dict[str, nn.Module], twins: dict[str, nn.Module], thresholds: Thresholds) -> Iterator[Finding]:
+    judged = {name: initial_distribution(layer, twins.get(name), thresholds) for name, layer in layers.items()}
     initial = [name for name, words in judged.items() if words]
     weighty = [name for name in judged if _is_weighty(layers[name])]
     initial_weighty = [name for name in weighty if judged[name]]
@@ -108,65 +110,88 @@ def _sentence_start(name: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _zero_filters(module: nn.Module) -> Iterator[Finding]:
+def _zero_filters(module: nn.Module, thresholds: Thresholds) -> Iterator[Finding]:
+    few: dict[str, tuple[PrunedParameter, int]] = {}
     for one in pruning_report(module).parameters:
-        if one.parameter != "weight" or not one.zeros:
+        rows = _rows(module, one.layer)
+        if one.parameter != "weight" or not one.zeros or not rows:
             continue
         if one.state == "mask":
-            yield Finding(
-                "note",
-                "weights",
-                "pruned",
-                f"{_sentence_start(one.layer)} is pruned: its mask switches off {percent(one.sparsity)} of the weights.",
-                "It computes with the mask; the stored weights say something else.",
-                "Nothing, if it is meant; torch.nn.utils.prune.remove makes it permanent.",
-                (one.layer,),
-                amount=one.sparsity,
-                channels=one.outputs_gone[:100],
-            )
+            yield _pruned(one)
         elif one.zeros == one.count:
-            yield Finding(
-                "error",
-                "weights",
-                "zero_layer",
-                f"Every weight of {named([one.layer])} is zero.",
-                "Its output does not depend on the image any more, nor does anything that only hangs on it.",
-                "Load the checkpoint again, or look for code that zeroes weights.",
-                (one.layer,),
-                amount=1.0,
-                threshold=0.0,
-            )
-        elif one.outputs_gone and _rows(module, one.layer) > 1:
-            rows = _rows(module, one.layer)
-            yield Finding(
-                "warning",
-                "weights",
-                "zero_filters",
-                f"{counted(len(one.outputs_gone), 'filter')} of {named([one.layer])} "
-                f"{'has' if len(one.outputs_gone) == 1 else 'have'} no weight but zeros (of {rows:,}).",
-                "These channels say the same whatever the image.",
-                "Nothing, if the network was pruned; otherwise compare with the original checkpoint.",
-                (one.layer,),
-                amount=len(one.outputs_gone) / rows,
-                threshold=0.0,
-                channels=one.outputs_gone[:100],
-            )
+            yield _all_zero(one)
+        elif len(one.outputs_gone) >= thresholds.zero_filters * rows:
+            yield _some_zero({one.layer: (one, rows)}, "warning", thresholds)
+        elif one.outputs_gone:
+            few[one.layer] = one, rows
+    if few:
+        yield _some_zero(few, "note", thresholds)
+
+
+def _pruned(one: PrunedParameter) -> Finding:
+    return Finding(
+        "note",
+        "weights",
+        "pruned",
+        f"{_sentence_start(one.layer)} is pruned: its mask switches off {percent(one.sparsity)} of its weights.",
+        "It computes with the mask; the stored weights say something else.",
+        "Nothing, if it is meant; torch.nn.utils.prune.remove makes it permanent.",
+        (one.layer,),
+        amount=one.sparsity,
+        channels=one.outputs_gone[:100],
+    )
+
+
+def _all_zero(one: PrunedParameter) -> Finding:
+    return Finding(
+        "error",
+        "weights",
+        "zero_layer",
+        f"Every weight of {named([one.layer])} is zero.",
+        "Its output does not depend on the image any more, nor does anything that only hangs on it.",
+        "Load the checkpoint again, or look for code that zeroes weights.",
+        (one.layer,),
+        amount=1.0,
+        threshold=0.0,
+    )
+
+
+def _some_zero(found: dict[str, tuple[PrunedParameter, int]], severity: Severity, thresholds: Thresholds) -> Finding:
+    """Filters without weights: of one layer where they are many, of all layers together where they are few."""
+    shares = {layer: len(one.outputs_gone) / rows for layer, (one, rows) in found.items()}
+    layers = sorted(found, key=lambda layer: -shares[layer])
+    count = sum(len(one.outputs_gone) for one, _ in found.values())
+    one, rows = found[layers[0]]
+    of = f" (of {rows:,})" if len(layers) == 1 else f", at most {percent(shares[layers[0]])} of a layer"
+    return Finding(
+        severity,
+        "weights",
+        "zero_filters",
+        f"{counted(count, 'filter')} of {named(layers)} {'has' if count == 1 else 'have'} no weight but zeros{of}.",
+        "These channels say the same whatever the image.",
+        "Nothing, if the network was pruned; otherwise compare with the original checkpoint.",
+        tuple(layers),
+        amount=shares[layers[0]],
+        threshold=thresholds.zero_filters,
+        channels=one.outputs_gone[:100],
+    )
 
 
 def _rows(module: nn.Module, layer: str) -> int:
-    weight = LayerNames(module)[layer].weight
-    return weight.shape[0] if isinstance(weight, Tensor) else 0
+    weight = getattr(LayerNames(module)[layer], "weight", None)
+    return weight.shape[0] if isinstance(weight, Tensor) and weight.ndim > 1 else 0
 
 
 def _norm_scales(layers: dict[str, nn.Module], thresholds: Thresholds) -> Iterator[Finding]:
     """Norms whose scale is far from that of all others: what they give out, no gain over what came in tells."""
+    weights = {name: getattr(layer, "weight", None) for name, layer in layers.items()}
     scales = {
-        name: float(layer.weight.detach().double().square().mean().sqrt())
-        for name, layer in layers.items()
-        if isinstance(getattr(layer, "weight", None), Tensor) and layer.weight.ndim == 1 and layer.weight.numel()
+        name: float(weight.detach().double().square().mean().sqrt())
+        for name, weight in weights.items()
+        if isinstance(weight, Tensor) and weight.ndim == 1 and weight.numel() and weight.is_floating_point()
     }
     known = [one for one in scales.values() if 0 < one < float("inf")]
-    if len(known) < 4:
+    if len(known) < _FEWEST_NORMS:
         return
     usual = median(known)
     for name, scale in scales.items():
