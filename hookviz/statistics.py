@@ -99,6 +99,17 @@ class RunningSummary:
         """How many NaN and infinities there were so far."""
         return self._tally.nan + self._tally.posinf + self._tally.neginf
 
+    @property
+    def root_mean_square(self) -> float:
+        """Over the finite values so far; 0.0 where there was none."""
+        mean, std = self._tally.sums.mean, self._tally.sums.std
+        return 0.0 if mean is None or std is None else math.hypot(mean, std)
+
+    @property
+    def finite(self) -> int:
+        """How many finite values there were so far."""
+        return self._tally.sums.count
+
     def merge(self, other: RunningSummary) -> RunningSummary:
         """Take in all that another one has seen, which stays as it is, and return self."""
         self._tally.merge(other._tally)

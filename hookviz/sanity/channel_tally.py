@@ -61,6 +61,9 @@ class ChannelTally:
         tally.digest = _digests(wide)
         return tally
 
+    def __len__(self) -> int:
+        return len(self.values)
+
     def merge(self, other: ChannelTally) -> None:
         """Take in the images that another tally has seen, after those seen here.
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from hookviz.channels import dead_channels_apply
 from hookviz.errors import HookvizError
 from hookviz.hooks.preserve import random_state_kept
 from hookviz.models import Model, load_model
@@ -98,7 +99,7 @@ def _row(stream: LayerStream, place: Place, tally: LayerTally) -> LayerRow:
         shape=tally.shape,
         summary=tally.summary.summary(),
         channels=None if channels is None else len(channels.values),
-        dead=None if judged is None else int(judged.dead.sum()),
+        dead=None if judged is None or not dead_channels_apply(info.class_name) else int(judged.dead.sum()),
         constant=None if judged is None else int(judged.constant.sum()),
         duplicated=None if judged is None else int(judged.duplicated.sum()),
         gain=tally.gain,

@@ -9,6 +9,7 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
+from hookviz.channels import dead_channels_apply
 from hookviz.sanity.activations import GATES, RECTIFIERS
 from hookviz.sanity.channel_tally import ChannelTally
 from hookviz.sanity.findings import Finding, Severity, counted, named, percent
@@ -46,12 +47,14 @@ def _judged(stream: LayerStream) -> Iterator[tuple[Place, LayerTally, ChannelTal
 def _silent(stream: LayerStream, thresholds: Thresholds) -> Iterator[Finding]:
     """Layers and channels that are zero everywhere, where what came in was not."""
     some: dict[Place, Mask] = {}
+    silent_before = False
     for place, tally, channels in _judged(stream):
-        rectifies = stream.info(place.layer).class_name in RECTIFIERS
+        name = stream.info(place.layer).class_name
         dead = channels.dead
         share = float(dead.mean())
-        if share >= thresholds.dead_layer:
-            if tally.incoming.count and not tally.incoming.squares:
+        follows, silent_before = silent_before, bool(dead.all())
+        if share >= thresholds.dead_layer and dead_channels_apply(name):
+            if tally.incoming.squares == 0 if tally.incoming.count else follows:
                 continue  # another layer is the cause
             yield _finding(
                 "error",
@@ -64,7 +67,7 @@ def _silent(stream: LayerStream, thresholds: Thresholds) -> Iterator[Finding]:
                 thresholds.dead_layer,
                 dead,
             )
-        elif dead.any() and rectifies:
+        elif dead.any() and name in RECTIFIERS:
             some[place] = dead
     yield from _negative(stream)
     if some:

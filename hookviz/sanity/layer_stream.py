@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -71,7 +72,6 @@ class LayerTally:
 
     summary: RunningSummary = field(default_factory=RunningSummary)
     channels: ChannelTally | None = None
-    outgoing: Power = field(default_factory=Power)
     incoming: Power = field(default_factory=Power)
     incoming_channels: ChannelTally | None = None
     shape: tuple[int, ...] = ()
@@ -79,7 +79,6 @@ class LayerTally:
     def add(self, tensor: Tensor, layout: Layout | None, ends: tuple[float, float] | None) -> None:
         """Take in one image."""
         self.summary.update(tensor)
-        self.outgoing.add(tensor)
         self.shape = tuple(tensor.shape)
         rows = _rows(tensor, layout)
         self.channels = _both(self.channels, None if rows is None else ChannelTally.of(rows, ends))
@@ -87,7 +86,6 @@ class LayerTally:
     def merge(self, other: LayerTally) -> None:
         """Take in the images that another tally has seen."""
         self.summary.merge(other.summary)
-        self.outgoing.merge(other.outgoing)
         self.incoming.merge(other.incoming)
         self.shape = other.shape
         self.channels = _both(self.channels, other.channels)
@@ -97,7 +95,7 @@ class LayerTally:
     def gain(self) -> float | None:
         """How many times as large as what came in what goes out is; None where nothing but zeros came in."""
         came = self.incoming.root_mean_square
-        return self.outgoing.root_mean_square / came if came else None
+        return self.summary.root_mean_square / came if came else None
 
 
 class LayerStream:
@@ -122,33 +120,36 @@ class LayerStream:
     @contextmanager
     def watching(self, private: nn.Module) -> Iterator[None]:
         """Measure the one forward of a private copy that runs inside the block; one that fails counts for nothing."""
-        watch = _Watch(self._layers)
+        watch = _Watch(self._layers, self._layouts)
         with HookHandles() as handles:
             watch.install(private, handles)
-            with record_operations(private, list(self._operations), keep=self._read_operation) as seen:
+            with record_operations(private, list(self._operations), keep=watch.read_operation) as seen:
                 yield
         for name, found in seen.items():
             for number, call in enumerate(found):
-                watch.tallies |= {Place(name, number, path): one for path, one in leaves(call.output, LayerTally)}
-        for place, tally in watch.tallies.items():
+                watch.places |= {id(one): Place(name, number, path) for path, one in leaves(call.output, LayerTally)}
+        for tally in watch.in_order:
+            place = watch.places.get(id(tally))
             if place in self.tallies:
                 self.tallies[place].merge(tally)
-            else:
+            elif place is not None:
                 self.tallies[place] = tally
         self.images += 1
 
-    def _read_operation(self, tensor: Tensor) -> LayerTally:
-        tally = LayerTally()
-        tally.add(tensor, self._layouts.get(tuple(tensor.shape)), None)
-        return tally
-
 
 class _Watch:
-    """The hooks of one forward, and what they measured."""
+    """The hooks of one forward, and what they measured, in the order in which layers and operations returned.
 
-    def __init__(self, layers: Mapping[str, LayerInfo]) -> None:
-        self.tallies: dict[Place, LayerTally] = {}
+    ``places`` says by its id where each tally is from; of operations that is known only when the forward has ended.
+    """
+
+    def __init__(self, layers: Mapping[str, LayerInfo], layouts: Mapping[tuple[int, ...], Layout]) -> None:
+        self.in_order: list[LayerTally] = []
+        self.places: dict[int, Place] = {}
+        self._last: tuple[Tensor, int, LayerTally] | None = None
+        self._entered: dict[Place, LayerTally] = {}
         self._layers = layers
+        self._layouts = layouts
         self._calls = dict.fromkeys(layers, 0)
 
     def install(self, private: nn.Module, handles: HookHandles) -> None:
@@ -162,10 +163,22 @@ class _Watch:
         given = next((value for _, value in leaves(args, Tensor)), None)
         if is_backward() or given is None:
             return
-        tally = self._tally(Place(name, self._calls[name], ""))
-        tally.incoming.add(given)
+        tally = self._entered[Place(name, self._calls[name], "")] = LayerTally()
+        known = self._measured(given)
+        if known is None:
+            tally.incoming.add(given)
+        else:
+            tally.incoming = Power(known.summary.root_mean_square**2 * known.summary.finite, known.summary.finite)
         if isinstance(module, BATCH_NORM) and given.ndim >= 2 and given.numel():
-            tally.incoming_channels = ChannelTally.of(given.detach().movedim(1, 0).flatten(1))
+            same = known.channels if known is not None and len(known.channels or ()) == given.shape[1] else None
+            rows = given.detach().movedim(1, 0).flatten(1)
+            tally.incoming_channels = ChannelTally.of(rows) if same is None else copy.deepcopy(same)
+
+    def _measured(self, given: Tensor) -> LayerTally | None:
+        """The tally of the tensor that was measured last, where it is this one and nobody wrote into it since."""
+        if self._last is None or self._last[0] is not given or self._last[1] != given._version:
+            return None
+        return self._last[2]
 
     def _leave(self, info: LayerInfo, module: nn.Module, _: tuple[Any, ...], output: Any) -> None:
         if is_backward():
@@ -175,10 +188,19 @@ class _Watch:
         call = Call(info.name, number, None, tensor_infos(output))
         ends = activation_ends(module)
         for path, tensor in leaves(output, Tensor):
-            self._tally(Place(info.name, number, path)).add(tensor, known_layout(info, call, path), ends)
+            place = Place(info.name, number, path)
+            tally = self._entered.get(place) or LayerTally()
+            tally.add(tensor, known_layout(info, call, path), ends)
+            self.places[id(tally)] = place
+            self.in_order.append(tally)
+            self._last = None if tensor.is_inference() else (tensor, tensor._version, tally)
 
-    def _tally(self, place: Place) -> LayerTally:
-        return self.tallies.setdefault(place, LayerTally())
+    def read_operation(self, tensor: Tensor) -> LayerTally:
+        """What is kept of what an operation returned."""
+        tally = LayerTally()
+        tally.add(tensor, self._layouts.get(tuple(tensor.shape)), None)
+        self.in_order.append(tally)
+        return tally
 
 
 def _measures_incoming(module: nn.Module) -> bool:
@@ -198,7 +220,7 @@ def _rows(tensor: Tensor, layout: Layout | None) -> Tensor | None:
 def _both(tally: ChannelTally | None, other: ChannelTally | None) -> ChannelTally | None:
     """One after the other; where the number of channels changes from image to image, those seen first."""
     if tally is None or other is None:
-        return tally or other
+        return other if tally is None else tally
     if len(tally.values) == len(other.values):
         tally.merge(other)
     return tally

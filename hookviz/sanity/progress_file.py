@@ -7,6 +7,8 @@ import json
 import os
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from hookviz.errors import HookvizError
 from hookviz.sanity.answers import Answers
@@ -25,8 +28,8 @@ from hookviz.sanity.layer_stream import LayerTally, Place, Power
 from hookviz.sanity.report import CheckedImage, Unreadable
 from hookviz.statistics import RunningSummary
 
-SECONDS_BETWEEN = 5.0
-"""How much work may be lost."""
+SECONDS_BETWEEN = 2.0
+"""How much work may be lost, unless told otherwise."""
 
 _FORMAT = 1
 _ABOUT = "about"
@@ -37,34 +40,37 @@ Arrays = dict[str, npt.NDArray[Any]]
 class ProgressFile:
     """Keeps an inspection in a file, which is replaced as a whole, so that it is never half written.
 
+    ``seconds_between`` is how much work may be lost where nobody can save any more.
+
     Raises:
         HookvizError: some items are no files, so nobody could tell whether they are the same the next time.
     """
 
-    def __init__(self, path: Path, inspection: Inspection) -> None:
+    def __init__(self, path: Path, inspection: Inspection, *, seconds_between: float = SECONDS_BETWEEN) -> None:
         if any(not item.stamp for item in inspection.items):
             raise HookvizError("Only a check of files can be taken up again; leave progress_file out.")
         self._path = path
         self._inspection = inspection
         self._key = _key(inspection)
+        self._seconds_between = seconds_between
         self._saved = time.monotonic()
 
     def resume(self) -> bool:
-        """Take up what is in the file; False where there is none, or it is of another check."""
+        """Take up what is in the file; False where there is none, it is broken, or it is of another check."""
         try:
-            with np.load(self._path, allow_pickle=False) as file:
+            with np.load(self._path, allow_pickle=False) as file:  # a TypeError where it is a single array
                 arrays = dict(file)
             about = json.loads(arrays.pop(_ABOUT).tobytes())
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError, NotImplementedError):
             return False
-        if about["key"] != self._key:
+        if not isinstance(about, dict) or about.get("key") != self._key:
             return False
         _put(self._inspection, about, arrays)
         return True
 
     def save_now_and_then(self) -> None:
         """Write the file if the last time is long ago."""
-        if time.monotonic() - self._saved >= SECONDS_BETWEEN:
+        if time.monotonic() - self._saved >= self._seconds_between:
             self.save()
 
     def save(self) -> None:
@@ -87,13 +93,25 @@ class ProgressFile:
             raise HookvizError(f"The progress cannot be kept in {self._path}: {error.strerror or error}.") from error
         self._saved = time.monotonic()
 
+    @contextmanager
+    def saved_on_the_way_out(self) -> Iterator[None]:
+        """Write the file where the block is left by an error or an interruption."""
+        try:
+            yield
+        except BaseException:
+            self.save()
+            raise
+
     def remove(self) -> None:
         """Delete the file, since the check is done."""
         self._path.unlink(missing_ok=True)
 
 
 def _key(inspection: Inspection) -> str:
-    """What makes two checks the same: the network with its modes, how images are prepared, and the images."""
+    """What makes two checks the same: the network with its modes, how images are prepared, and the images.
+
+    What a function prepares can only be told by what it makes, so the first input itself is part of it.
+    """
     subject = inspection.subject
     try:
         ours = version("hookviz")
@@ -103,10 +121,24 @@ def _key(inspection: Inspection) -> str:
         *(_FORMAT, ours, subject.model.name, weights_digest(subject.module), str(subject.model.device)),
         [one.training for one in subject.module.modules()],
         repr(subject.model.normalization),
-        getattr(subject.prepare, "__qualname__", repr(type(subject.prepare))),
+        [*subject.model.categories],
+        _first_input(inspection),
         [[item.name, item.stamp, item.label] for item in inspection.items],
     ]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()
+
+
+def _first_input(inspection: Inspection) -> str:
+    """The SHA-256 of what the first image that can be used becomes; ``""`` where there is none."""
+    for item in inspection.items:
+        try:
+            batch = inspection.subject.batch(item.read())
+        except (HookvizError, MemoryError):
+            continue
+        digest = hashlib.sha256(f"{batch.dtype} {tuple(batch.shape)} ".encode())
+        digest.update(batch.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
+    return ""
 
 
 def _take(inspection: Inspection) -> tuple[dict[str, Any], Arrays]:
@@ -139,7 +171,6 @@ def _take_tally(number: int, place: Place, tally: LayerTally, arrays: Arrays) ->
     return {
         "place": [place.layer, place.call, place.path],
         "summary": summary,
-        "outgoing": [tally.outgoing.squares, tally.outgoing.count],
         "incoming": [tally.incoming.squares, tally.incoming.count],
         "shape": tally.shape,
     }
@@ -164,7 +195,6 @@ def _put_tally(number: int, row: dict[str, Any], arrays: Arrays) -> LayerTally:
     return LayerTally(
         summary=RunningSummary.of_state(row["summary"] | {"bins": arrays[f"{number} bins"]}),
         channels=_put_channels(f"{number} channels ", arrays),
-        outgoing=Power(*row["outgoing"]),
         incoming=Power(*row["incoming"]),
         incoming_channels=_put_channels(f"{number} incoming ", arrays),
         shape=tuple(row["shape"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,7 +57,8 @@ def check(  # noqa: PLR0913  # all but two have defaults, and each says another 
         thresholds: from where on something is worth a finding.
         progress_file: where to keep what was done, so that a check that was broken off goes on from there; it is
             removed at the end.
-        on_progress: called with how many images are done and how many there are; what it raises ends the check.
+        on_progress: called with how many images are done and how many there are: at once, then after each image. What
+            it raises ends the check, and the progress file then has all images done so far.
 
     Raises:
         HookvizError: no such network, or no images. Images that cannot be read are listed in the report instead.
@@ -66,13 +68,20 @@ def check(  # noqa: PLR0913  # all but two have defaults, and each says another 
     keeping = None if progress_file is None else ProgressFile(Path(progress_file), inspection)
     if keeping is not None:
         keeping.resume()
+    _go_through(inspection, keeping, on_progress or (lambda *_: None))
+    with keeping.saved_on_the_way_out() if keeping is not None else nullcontext():
+        report = conclude(inspection, thresholds or Thresholds(), against=against)
+    if keeping is not None:
+        keeping.remove()
+    return report
+
+
+def _go_through(inspection: Inspection, keeping: ProgressFile | None, on_progress: OnProgress) -> None:
+    """Look at every image that is left; an interruption within one leaves what was saved before it."""
+    on_progress(inspection.done, len(inspection.items))
     while not inspection.finished:
         inspection.step()
         if keeping is not None:
             keeping.save_now_and_then()
-        if on_progress is not None:
+        with keeping.saved_on_the_way_out() if keeping is not None else nullcontext():
             on_progress(inspection.done, len(inspection.items))
-    report = conclude(inspection, thresholds or Thresholds(), against=against)
-    if keeping is not None:
-        keeping.remove()
-    return report
