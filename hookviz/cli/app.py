@@ -22,7 +22,8 @@ _SETTINGS = (_PACKAGE / "streamlit_config" / "config.toml", _PACKAGE.parent / ".
 _EXAMPLES = """\
   hookviz app
   hookviz app --port 8600 -- --server.headless true
-  hookviz app --model mypackage.networks:make_network"""
+  hookviz app --model mypackage.networks:make_network
+  hookviz app --folder photos"""
 
 
 def add(commands: Commands) -> Parser:
@@ -32,7 +33,8 @@ def add(commands: Commands) -> Parser:
         "app",
         run,
         help="open the page in a browser",
-        usage="hookviz app [--port PORT] [--model MODEL]... [--hook HOOK]... [-- STREAMLIT OPTIONS]",
+        usage="hookviz app [--port PORT] [--model MODEL]... [--hook HOOK]... [--folder FOLDER]... "
+        "[-- STREAMLIT OPTIONS]",
         description="Open the page. What follows -- goes to streamlit run, for instance: -- --server.headless true",
         examples=_EXAMPLES,
     )
@@ -53,6 +55,14 @@ def add(commands: Commands) -> Parser:
         help="package.module:function of a hook of your own to offer on the page Hooks; may be given several times; "
         "by default none",
     )
+    parser.add_argument(
+        "--folder",
+        metavar="FOLDER",
+        action="append",
+        default=[],
+        help="a folder of pictures that every visitor of the page may check networks with; may be given several "
+        "times; by default none",
+    )
     return parser
 
 
@@ -68,6 +78,7 @@ def _words(chosen: argparse.Namespace) -> list[str]:
     options, port = list(chosen.streamlit_options), chosen.port
     page = [word for model in chosen.model for word in ("--model", model)]
     page += [word for hook in chosen.hook for word in ("--hook", hook)]
+    page += [word for folder in chosen.folder for word in ("--folder", _whole(folder))]
     if "--" in options:
         end = options.index("--")
         options, page = options[:end], [*page, *options[end + 1 :]]
@@ -79,6 +90,13 @@ def _port(text: str) -> int:
     if not (text.isdecimal() and 1 <= int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"a port is a number from 1 to 65535, not {text!r}")
     return int(text)
+
+
+def _whole(path: str) -> str:
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        raise HookvizError(f"There is no folder {path!r}; check the path behind --folder.")
+    return str(folder.resolve())
 
 
 def settings_flags() -> list[str]:

@@ -1,4 +1,4 @@
-"""Both pages, from top to bottom."""
+"""All pages, from top to bottom."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import StreamlitPage
 from torch import Tensor
 
 from hookviz.errors import ModelError, WeightsUnavailableError
@@ -16,6 +17,7 @@ from hookviz.models.model import UNTRAINED
 from hookviz.types import LayerInfo
 from hookviz.ui import resources, state
 from hookviz.ui.before_run import choose_keeping
+from hookviz.ui.check_page.page import show_check_page
 from hookviz.ui.checkpoint_report import show_report
 from hookviz.ui.cycle_collector import set_aside_what_is_there
 from hookviz.ui.display import choose_display
@@ -39,11 +41,11 @@ from hookviz.ui.sidebar import (
 from hookviz.ui.statistics_card import show_statistics
 from hookviz.ui.style import apply_style, escaped, show
 
-_HOOKS = "hooks"
+_HOOKS, _CHECK = "hooks", "check"
 
 
 def run() -> None:
-    """Show the page that the reader is on; the sidebar is the same on both."""
+    """Show the page that the reader is on; the sidebar is the same on all."""
     apply_style()
     page = _navigate()
     with one_sentence():
@@ -71,6 +73,9 @@ def run() -> None:
         if page == _HOOKS:
             more = _show_hooks(chosen, model, image)
             state.write_address(resources.default_weights(name), layers=False, more=more)
+        elif page == _CHECK:
+            more = show_check_page(chosen, model, image, _explore())
+            state.write_address(resources.default_weights(name), layers=False, more=more)
         else:
             _show_network(chosen, model, image, device_place)
         with notes_place:
@@ -79,8 +84,12 @@ def run() -> None:
 
 def _navigate() -> str:
     """Show the names of the pages, and say which one the reader is on: its part of the address."""
-    explore = st.Page(_nothing, title="Explore", default=True, url_path="explore")
-    return st.navigation([explore, st.Page(_nothing, title="Hooks", url_path=_HOOKS)], position="top").url_path
+    others = [st.Page(_nothing, title=path.capitalize(), url_path=path) for path in (_HOOKS, _CHECK)]
+    return st.navigation([_explore(), *others], position="top").url_path
+
+
+def _explore() -> StreamlitPage:
+    return st.Page(_nothing, title="Explore", default=True, url_path="explore")
 
 
 def _nothing() -> None:

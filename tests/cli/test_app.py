@@ -51,6 +51,17 @@ def test_hooks_of_ones_own_follow_the_models(streamlit_words: list[str]) -> None
     assert streamlit_words[-7:] == ["--", "--model", "nets:small", "--hook", "hooks:look", "--hook", "hooks:halve"]
 
 
+def test_folders_follow_as_whole_paths(streamlit_words: list[str], tmp_path: Path) -> None:
+    assert cli.main(["app", "--folder", f"{tmp_path}/../{tmp_path.name}", "--hook", "hooks:look"]) == 0
+    assert streamlit_words[-5:] == ["--", "--hook", "hooks:look", "--folder", str(tmp_path)]
+
+
+def test_a_folder_that_is_not_there_is_said(streamlit_words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["app", "--folder", "no such folder"]) == 2
+    assert capsys.readouterr().err == "hookviz: There is no folder 'no such folder'; check the path behind --folder.\n"
+    assert streamlit_words == []
+
+
 def test_every_setting_of_the_file_is_passed_on() -> None:
     """Counted in the text of the file; a table in a table has a dotted name."""
     lines = (ROOT / ".streamlit" / "config.toml").read_text("utf-8").splitlines()
