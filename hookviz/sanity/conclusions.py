@@ -108,7 +108,8 @@ def _row(stream: LayerStream, place: Place, tally: LayerTally) -> LayerRow:
 
 def _softened(findings: Sequence[Finding]) -> list[Finding]:
     """Of an untrained network nothing else is expected of the layers: what they show becomes a note."""
-    expected = {"exploding_scale", "collapsing_scale", "dead_channels", "constant_channels", "duplicated_channels"}
+    scales, channels = {"exploding_scale", "collapsing_scale"}, ("dead", "constant", "duplicated")
+    expected = {"dead_layer"} | scales | {f"{one}_channels" for one in channels}
     return [replace(one, severity="note") if one.kind in expected else one for one in findings]
 
 

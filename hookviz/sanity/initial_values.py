@@ -35,7 +35,10 @@ _CUT = 0.87962566103423978
 """The standard deviation of a normal distribution that is cut off at two of its own."""
 
 _LARGEST_MATRIX = 512, 1024
-_SHUFFLES = 8
+_SHUFFLES, _FEW_SHUFFLES = 32, 8
+"""For small matrices and for large ones, whose largest singular values lie closer together."""
+
+_SMALL = 2**15
 _STEPS = 40
 
 
@@ -158,7 +161,7 @@ def _structure(matrix: Tensor) -> float:
     generator = torch.Generator().manual_seed(0)
     shuffled = [
         _largest_singular_value(part.flatten()[torch.randperm(part.numel(), generator=generator)].view(part.shape))
-        for _ in range(_SHUFFLES)
+        for _ in range(_SHUFFLES if part.numel() < _SMALL else _FEW_SHUFFLES)
     ]
     spread = max(float(np.std(shuffled)), 0.002 * float(np.mean(shuffled)))
     return (_largest_singular_value(part) - float(np.mean(shuffled))) / spread

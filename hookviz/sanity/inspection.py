@@ -10,7 +10,10 @@ from torch import Tensor, nn
 
 from hookviz.errors import HookvizError
 from hookviz.hooks import find_nonfinite, list_layers, list_operations, private_copy
+from hookviz.hooks.failure import failed_layer
+from hookviz.hooks.names import LayerNames
 from hookviz.hooks.preserve import random_state_kept
+from hookviz.hooks.recording import FailedLayer
 from hookviz.hooks.structure import each_tensor
 from hookviz.sanity.activations import ACTIVATION_FUNCTIONS
 from hookviz.sanity.answers import Answers, label_index, scores_in
@@ -110,8 +113,8 @@ class Inspection:
 
     def _not_run(self, item: Item, batch: Tensor, error: Exception) -> bool:
         """Say what failed; a network in train mode gets a second chance in eval mode."""
-        notes = [note.removeprefix("hookviz: ") for note in getattr(error, "__notes__", ())]
-        said = (notes or [f"{type(error).__name__}: {error}"])[0].splitlines()[0].rstrip(".")
+        failed = self._failed_layer(batch)
+        said = str(failed or f"{type(error).__name__}: {error}").splitlines()[0].rstrip(".")
         training = [name for name, one in self._private.named_modules() if one.training]
         if self.images:
             self.unreadable.append(Unreadable(item.name, f"The network cannot run on it: {said}."))
@@ -126,7 +129,7 @@ class Inspection:
                 "Call model.eval() before you use the network."
                 if training
                 else "Compare the input's shape, range and dtype with what the network was built for.",
-                (),
+                () if failed is None else (failed.layer,),
             )
         )
         self.stream = None
@@ -136,6 +139,15 @@ class Inspection:
         self.failed = len(self.items) == 1 or self.done >= 3
         self.unreadable.append(Unreadable(item.name, f"The network cannot run on it: {said}."))
         return False
+
+    def _failed_layer(self, batch: Tensor) -> FailedLayer | None:
+        """Where the forward breaks off, by running it once more with nothing else around it."""
+        try:
+            with random_state_kept(self._private), torch.no_grad():
+                self._private(*self.subject.arguments(batch))
+        except Exception as error:  # noqa: BLE001  # whatever it was the first time
+            return failed_layer(error, LayerNames(self._private))
+        return None
 
     def _look_for_nonfinite(self, item: Item, arguments: tuple[Any, ...]) -> None:
         """Where NaN or infinity begins, on the first image that shows any."""

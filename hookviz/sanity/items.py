@@ -80,8 +80,10 @@ def _each(images: Any) -> Iterator[Item]:
         path = Path(images)
         if path.is_dir():
             yield from (_file(one, one.relative_to(path).as_posix()) for one in _pictures(path))
-        else:
+        elif path.exists():
             yield _file(path, path.name)
+        else:
+            raise ImageError(f"There is no file or folder {path}; check the path.")
     elif isinstance(images, Image.Image):
         yield _picture(images, getattr(images, "filename", "") or "image")
     elif isinstance(images, Tensor):
@@ -109,12 +111,15 @@ def _numbered(items: list[Item]) -> Iterator[Item]:
 
 
 def _pictures(folder: Path) -> list[Path]:
-    """The files in a folder and in those inside it, in the order of their names, without hidden ones."""
+    """The files in a folder and in those inside it, in the order of their names, without hidden ones.
+
+    A link that leads nowhere is one of them, so that it is not overlooked.
+    """
     return sorted(
         path
         for path in folder.rglob("*")
         if path.suffix.lower() in PICTURE_SUFFIXES
-        and path.is_file()
+        and (path.is_file() or (path.is_symlink() and not path.exists()))
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
 
@@ -129,8 +134,8 @@ def _file(path: Path, name: str) -> Item:
 
     try:
         about = path.stat()
-    except OSError as error:
-        raise ImageError(f"There is no file or folder {path}; check the path.") from error
+    except OSError:  # reading it will say why
+        return Item(name, read, stamp="gone")
     return Item(name, read, stamp=f"{about.st_size} {about.st_mtime_ns}")
 
 

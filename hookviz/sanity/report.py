@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,8 @@ class Report:
         counts = {one: sum(found.severity == one for found in self.findings) for one in SEVERITIES}
         checked = counted(len(self.images), "image")
         if not (counts["error"] or counts["warning"]):
+            if not self.images:
+                return f"{self.network.name} was not run, since no image could be used; its weights show nothing wrong."
             notes = f" ({counted(counts['note'], 'note')})" if counts["note"] else ""
             return f"Nothing is wrong with {self.network.name}, as far as {checked} can tell{notes}."
         said = [counted(counts[one], one) for one in SEVERITIES if counts[one]]
@@ -112,6 +115,24 @@ class Report:
             lines += [f"{counted(len(self.unreadable), 'image')} could not be read:"]
             lines += [f"  {one.name}: {one.reason}" for one in self.unreadable]
         return "\n".join(lines)
+
+    def to_html(self) -> str:
+        """The report as one HTML file that needs nothing else; the same report gives the same text."""
+        from hookviz.sanity_report import (
+            report_html,
+        )  # the page stands on the report, not it on the page
+
+        return report_html(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the report as an HTML file, for a browser or for paper."""
+        Path(path).write_text(self.to_html(), "utf-8")
+
+    def _repr_html_(self) -> str:
+        """The verdict, what was found, a few layers and one figure, as a notebook shows it."""
+        from hookviz.sanity_report import report_card  # as above
+
+        return report_card(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything but the pictures in what JSON has; arrays become lists."""

@@ -58,11 +58,13 @@ def found(report: Report, kind: str) -> Finding:
 
 def unit(model: Model, image: Image.Image) -> Tensor:
     """What the network sees of an image, from 0 to 1, (3, H, W)."""
-    return transforms.to_tensor(model.view(image))
+    values: Tensor = transforms.to_tensor(model.view(image))
+    return values
 
 
 def normalised(model: Model, values: Tensor) -> Tensor:
-    return transforms.normalize(values, *model.normalization)
+    made: Tensor = transforms.normalize(values, *model.normalization)
+    return made
 
 
 def squashed(model: Model, image: Image.Image) -> Tensor:

@@ -58,7 +58,7 @@ def outputs_by_hand(folder: Path) -> dict[Place, npt.NDArray[np.float64]]:
 
     for name, layer in model.module.named_modules():
         if name:
-            layer.register_forward_hook(keep(name))  # type: ignore[arg-type]
+            layer.register_forward_hook(keep(name))
     with torch.no_grad():
         for path in sorted(folder.iterdir()):
             calls.clear()
@@ -245,9 +245,7 @@ def test_calls_of_a_re_used_layer_are_told_apart() -> None:
     seen: dict[int, list[Tensor]] = defaultdict(list)
     for image in images:
         calls: list[Tensor] = []
-        handle = network.relu.register_forward_hook(
-            lambda _, __, output, calls=calls: calls.append(output.clone())  # type: ignore[misc]
-        )
+        handle = network.relu.register_forward_hook(lambda _, __, output, calls=calls: calls.append(output.clone()))
         with torch.no_grad():
             network(image)
         handle.remove()
