@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookviz.errors import HookvizError
 
+_NARROWEST, _WIDEST = 40, 110  # longer lines are hard to read
 _NEXT_LINE = "\n"
 _SAME_LINE = "\r"
 
@@ -26,6 +28,13 @@ class Console:
         self._quiet = quiet
         self._terminal = sys.stderr is not None and sys.stderr.isatty()
         self._shows_progress = not quiet and (progress or self._terminal)
+
+    @property
+    def width(self) -> int | None:
+        """How many letters a line of results has room for; None where they go to no terminal."""
+        if self._results is None or not self._results.isatty():
+            return None
+        return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns))
 
     def result(self, text: str) -> None:
         """Write one result, whole lines.
@@ -45,7 +54,7 @@ class Console:
 
     def json(self, value: object) -> None:
         """Write a result as JSON that every reader takes: numbers that are not finite become null."""
-        self.result(json.dumps(_strict(value), indent=2, allow_nan=False))
+        self.result(strict_json(value))
 
     def error(self, text: str) -> None:
         """Say what went wrong."""
@@ -63,6 +72,18 @@ class Console:
 
     def download(self, name: str) -> Callable[[int, int], None]:
         """A function to be told the bytes done and the bytes in all, 0 where nobody knows."""
+
+        def share(done: int, total: int) -> str:
+            return f"{done / 2**20:.0f} of {total / 2**20:.0f} MB" if total else f"{done / 2**20:.0f} MB"
+
+        return self._counting(lambda done, total: f"downloading the weights of {name}: {share(done, total)}")
+
+    def images(self) -> Callable[[int, int], None]:
+        """A function to be told how many images are done and how many there are."""
+        return self._counting(lambda done, total: f"{done:,} of {total:,} images")
+
+    def _counting(self, words: Callable[[int, int], str]) -> Callable[[int, int], None]:
+        """One line that changes on a terminal; elsewhere a line for each tenth, or for 10 MB where nobody knows."""
         last_tenth = -1
 
         def tell(done: int, total: int) -> None:
@@ -71,11 +92,15 @@ class Console:
             if not self._shows_progress or (tenth == last_tenth and not self._terminal):
                 return
             last_tenth = tenth
-            share = f"{done / 2**20:.0f} of {total / 2**20:.0f} MB" if total else f"{done / 2**20:.0f} MB"
             complete = not self._terminal or (total and done >= total)
-            _say(f"hookviz: downloading the weights of {name}: {share}", _NEXT_LINE if complete else _SAME_LINE)
+            _say(f"hookviz: {words(done, total)}", _NEXT_LINE if complete else _SAME_LINE)
 
         return tell
+
+
+def strict_json(value: object) -> str:
+    """JSON that every reader takes: numbers that are not finite become null."""
+    return json.dumps(_strict(value), indent=2, allow_nan=False)
 
 
 def _say(text: str, end: str = _NEXT_LINE) -> None:

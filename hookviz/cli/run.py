@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
 
-from hookviz.cli import app, grid, layers, models, predict, stats
+from hookviz.cli import app, check, grid, layers, models, predict, stats
 from hookviz.cli.console import Console
 from hookviz.cli.parser import Parser, add_talk
 from hookviz.errors import HookvizError
@@ -30,13 +30,18 @@ examples:
   hookviz grid resnet18 photo.jpg --layers conv1 -o conv1.png
   hookviz stats efficientnet_lite0 grace_hopper --json
   hookviz predict efficientnet_lite0 photo.jpg
+  hookviz check resnet18 photos/ --fail-on warning
   hookviz app --port 8600
 
-exit codes: 0 done, 1 nothing found, 2 an error or a misuse, 130 interrupted"""
+exit codes: 0 done, 1 nothing found, 2 an error or a misuse, 130 interrupted;
+of hookviz check: 0 fine, 1 findings as bad as --fail-on says, 4 some images could not
+be read (5: both)"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 where nothing was found, or 2 with one sentence on stderr.
+
+    ``hookviz check`` has codes of its own.
 
     Args:
         arguments: the words after ``hookviz``; those of this process by default.
@@ -107,7 +112,7 @@ def command_parser() -> Parser:
         "--version", action="version", version=f"hookviz {installed_version()}", help="say which version this is"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (models, layers, grid, stats, predict, app):
+    for command in (models, layers, grid, stats, predict, check, app):
         add_talk(command.add(commands))
     return parser
 

@@ -24,7 +24,7 @@ from hookviz.samples import list_samples, sample_bytes
 from hookviz.types import LayerInfo
 
 STDIN = "-"
-_SAMPLE = "sample:"
+SAMPLE = "sample:"
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ def read(source: str) -> ImageReading:
         if sys.stdin is None:
             raise ImageError("There is nothing on stdin; give the path of an image file.")
         return read_image(sys.stdin.buffer)
-    if source.startswith(_SAMPLE):
-        return read_image(sample_bytes(source.removeprefix(_SAMPLE)))
+    if source.startswith(SAMPLE):
+        return read_image(sample_bytes(source.removeprefix(SAMPLE)))
     return read_image(sample_bytes(source) if _is_sample(source) else source)
 
 

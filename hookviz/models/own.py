@@ -142,6 +142,18 @@ def _network(target: str) -> Network:
 
 def _factory(target: str) -> Any:
     _, target = _named(target)
+    factory = named_object(target, role="a function of it that returns the network")
+    if not callable(factory) and not isinstance(factory, Network):
+        raise ModelError(f"{target} is {_article(type(factory).__name__)}; name a function that returns the network.")
+    return factory
+
+
+def named_object(target: str, *, role: str) -> Any:
+    """What ``package.module:name`` or ``path/to/file.py:name`` names; ``role`` says what it should be.
+
+    Raises:
+        ModelError: it cannot be imported, or is not there.
+    """
     location, _, attribute = target.rpartition(":")
     try:
         module = _module_of_file(Path(location)) if location.endswith(".py") else _module(location)
@@ -151,12 +163,9 @@ def _factory(target: str) -> Any:
             "start hookviz in the folder that holds it, or install it."
         ) from error
     try:
-        factory = attrgetter(attribute)(module)
+        return attrgetter(attribute)(module)
     except AttributeError as error:
-        raise ModelError(f"{location} has no {attribute}; name a function of it that returns the network.") from error
-    if not callable(factory) and not isinstance(factory, Network):
-        raise ModelError(f"{target} is {_article(type(factory).__name__)}; name a function that returns the network.")
-    return factory
+        raise ModelError(f"{location} has no {attribute}; name {role}.") from error
 
 
 def _module(location: str) -> ModuleType:
