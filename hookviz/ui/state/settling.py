@@ -87,13 +87,13 @@ def settle_choice(key: str, options: Sequence[str], default: str, *, parameter: 
     asked = st.query_params.get(parameter, default) if kept is None and parameter else kept
     if asked not in options and kept is None and parameter:
         asked = default_with_note(parameter, str(asked), default)
-    st.session_state[key] = st.session_state[_kept(key)] = asked if asked in options else default
+    _keep(key, asked if asked in options else default)
 
 
 def settle_value(key: str, default: float) -> None:
     """Give a number's widget the value it had before another page was shown, or the default."""
     value = st.session_state.get(key, st.session_state.get(_kept(key), default))
-    st.session_state[key] = st.session_state[_kept(key)] = value
+    _keep(key, value)
 
 
 def settle_display() -> None:
@@ -107,6 +107,13 @@ def settled(key: str) -> str:
     """The value that a widget was given last."""
     value: str = st.session_state[_kept(key)]
     return value
+
+
+def _keep(key: str, value: object) -> None:
+    """Give a widget a value: one that it has stays as it is, for a widget that is told anything is drawn anew."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+    st.session_state[_kept(key)] = value
 
 
 def _kept(key: str) -> str:
