@@ -19,6 +19,12 @@ function cardOf(number) {
   return cards.get(number)
 }
 
+// Pages that have their tiles in the same places differ in the picture and in words alone.
+
+function tilesOf({ columns, rows, width, height, tileWidth, tileHeight, gap, channels }) {
+  return [columns, rows, width, height, tileWidth, tileHeight, gap, channels.length].join()
+}
+
 class Mosaic {
   constructor(root, card) {
     this.root = root
@@ -43,6 +49,7 @@ class Mosaic {
 
   take(data) {
     const turned = this.data && this.data.of !== data.of
+    const sameTiles = this.data && tilesOf(this.data) === tilesOf(data)
     this.data = data
     this.card.mosaic = this
     this.card.turn = Math.max(this.card.turn, data.turn)
@@ -53,8 +60,10 @@ class Mosaic {
     this.root.classList.toggle("dense", data.dense)
     this.root.setAttribute("aria-label", data.alt)
     this.root.setAttribute("aria-colcount", data.columns)
-    this.root.replaceChildren(this.picture(), ...this.rows())
+    this.cells?.[this.pointed?.place]?.classList.remove("pointed")
     this.pointed = null
+    if (!sameTiles) this.root.replaceChildren(this.picture(), ...this.rows())
+    this.fill()
     if (turned) this.point(null)
     this.active = Math.min(this.active, data.channels.length - 1)
     this.arrive()
@@ -62,15 +71,13 @@ class Mosaic {
   }
 
   picture() {
-    const picture = new Image()
-    picture.src = this.data.picture
-    picture.alt = this.data.alt
-    picture.draggable = false
-    return picture
+    this.image = new Image()
+    this.image.draggable = false
+    return this.image
   }
 
   rows() {
-    this.cells = this.data.channels.map((channel, place) => this.cell(channel, place))
+    this.cells = this.data.channels.map((_, place) => this.cell(place))
     return Array.from({ length: this.data.rows }, (_, row) => {
       const element = document.createElement("div")
       element.role = "row"
@@ -79,23 +86,34 @@ class Mosaic {
     })
   }
 
-  cell(channel, place) {
-    const { columns, width, height, tileWidth, tileHeight, gap, ranges } = this.data
+  cell(place) {
+    const { columns, width, height, tileWidth, tileHeight, gap } = this.data
     const [row, column] = [Math.floor(place / columns), place % columns]
     const element = document.createElement("span")
     element.className = "cell"
     element.role = "gridcell"
     element.id = `channel-cell-${this.card.number}-${place}`
-    element.setAttribute("aria-label", `channel ${channel}: ${ranges[place]}`)
     element.style.left = `${(100 * column * (tileWidth + gap)) / width}%`
     element.style.top = `${(100 * row * (tileHeight + gap)) / height}%`
     element.style.width = `${(100 * tileWidth) / width}%`
     element.style.height = `${(100 * tileHeight) / height}%`
     const number = document.createElement("span")
     number.className = "number"
-    number.textContent = channel
     element.append(number)
     return element
+  }
+
+  // The old picture stays until the new one is decoded.
+
+  fill() {
+    const { picture, alt, channels, ranges } = this.data
+    if (this.image.src !== picture) this.image.src = picture
+    this.image.alt = alt
+    channels.forEach((channel, place) => {
+      const cell = this.cells[place]
+      cell.setAttribute("aria-label", `channel ${channel}: ${ranges[place]}`)
+      if (cell.textContent !== String(channel)) cell.firstChild.textContent = channel
+    })
   }
 
   // Where the keys walked to beyond the page, once its page is here.
