@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def set_aside_afterwards(*, first: bool) -> Iterator[None]:
+    """Set aside what is there after the ``first`` run of a session: the network, and whatever it took to show it."""
+    try:
+        yield
+    finally:
+        if first:
+            set_aside_what_is_there()
 
 
 def set_aside_what_is_there() -> None:

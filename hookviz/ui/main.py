@@ -19,7 +19,7 @@ from hookviz.ui import resources, state
 from hookviz.ui.before_run import choose_keeping
 from hookviz.ui.check_page.page import show_check_page
 from hookviz.ui.checkpoint_report import show_report
-from hookviz.ui.cycle_collector import set_aside_what_is_there
+from hookviz.ui.cycle_collector import set_aside_afterwards
 from hookviz.ui.display import choose_display
 from hookviz.ui.edited_prediction import show_edited_prediction
 from hookviz.ui.hooks_page.page import show_hooks_page
@@ -50,36 +50,39 @@ def run() -> None:
     page = _navigate()
     with one_sentence():
         state.notes_went()
-        if state.begin():
-            set_aside_what_is_there()
-        state.settle_display()
-        with st.sidebar:
-            show_brand()
-            name, weights = choose_model()
-            image_place = st.container()
-            if page == _HOOKS:
-                choose_display(beside=False)
-            own_weights, class_names = choose_own_weights(name)
-            device = choose_device()
-            device_place = st.container(key="device")
-        notes_place = st.container()
-        with image_place:
-            image = choose_image(model_task(name))
-        chosen = resources.ChosenModel(name, weights, device, own_weights, class_names)
-        model = _load(chosen)
-        if model is None:
-            state.write_address(resources.default_weights(name), layers=False)
-            return
+        with set_aside_afterwards(first=state.begin()):
+            _show_page(page)
+
+
+def _show_page(page: str) -> None:
+    state.settle_display()
+    with st.sidebar:
+        show_brand()
+        name, weights = choose_model()
+        image_place = st.container()
         if page == _HOOKS:
-            more = _show_hooks(chosen, model, image)
-            state.write_address(resources.default_weights(name), layers=False, more=more)
-        elif page == _CHECK:
-            more = show_check_page(chosen, model, image, _explore())
-            state.write_address(resources.default_weights(name), layers=False, more=more)
-        else:
-            _show_network(chosen, model, image, device_place)
-        with notes_place:
-            _show_notes()
+            choose_display(beside=False)
+        own_weights, class_names = choose_own_weights(name)
+        device = choose_device()
+        device_place = st.container(key="device")
+    notes_place = st.container()
+    with image_place:
+        image = choose_image(model_task(name))
+    chosen = resources.ChosenModel(name, weights, device, own_weights, class_names)
+    model = _load(chosen)
+    if model is None:
+        state.write_address(resources.default_weights(name), layers=False)
+        return
+    if page == _HOOKS:
+        more = _show_hooks(chosen, model, image)
+        state.write_address(resources.default_weights(name), layers=False, more=more)
+    elif page == _CHECK:
+        more = show_check_page(chosen, model, image, _explore())
+        state.write_address(resources.default_weights(name), layers=False, more=more)
+    else:
+        _show_network(chosen, model, image, device_place)
+    with notes_place:
+        _show_notes()
 
 
 def _navigate() -> str:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from hookviz.types import Summary
     from hookviz.views.theme import ThemeName
 
-_WIDTH, _LEFT, _GAP, _RIGHT, _TOP, _BOTTOM = 760, 20, 10, 120, 66, 34
+_WIDTH, _MARGIN, _GAP, _TOP, _BOTTOM = 760, 20, 10, 66, 34
 _LOWEST, _TALLEST, _ALL_ROWS = 12.0, 44.0, 900.0
 _HEIGHT = 0.92
 """Share of its row that a curve's tallest bin takes."""
 
-_MOST_LETTERS, _LETTER = 32, 6.5
+_MOST_LETTERS, _FEWEST_LETTERS, _LETTER = 32, 15, 6.5
 
 
 def ridge_figure(
@@ -62,13 +62,17 @@ def ridge_figure(
     canvas.text(
         20, 38, f"value: one axis for all layers, {axis.words()}  ·  height: values per bin, each layer its own"
     )
-    left = _LEFT + _GAP + _LETTER * max(len(_short(name)) for name, _ in layers)
-    plot = canvas.axes(left, _TOP, _WIDTH - left - _RIGHT, row * len(layers))
+    left = _MARGIN + _GAP + _LETTER * max(len(_short(name)) for name, _ in layers)
+    right = _WIDTH - _MARGIN - _GAP - _LETTER * max(_FEWEST_LETTERS, *(len(_words(one)) for _, one in layers))
+    plot = canvas.axes(left, _TOP, right - left, row * len(layers))
     plot.set_ylim(0, len(layers))
     _add_axis(canvas, plot, axis)
     for position, (name, summary) in enumerate(layers):
         _add_curve(canvas, plot, axis, summary, (len(layers) - 1 - position, position))
-        _add_words(canvas, name, summary, (left - _GAP, _TOP + row * (position + 1) - 2), 8 if row > 14 else 6.5)
+        foot, size = _TOP + row * (position + 1) - 2, 8 if row > 14 else 6.5
+        colour, quiet = (look.warning, look.warning) if _lost(summary) else (look.ink, look.quiet)
+        canvas.text(left - _GAP, foot, _short(name), ha="right", va="bottom", fontsize=size, color=colour)
+        canvas.text(right + _GAP, foot, _words(summary), va="bottom", fontsize=size, color=quiet)
     return canvas.figure
 
 
@@ -98,28 +102,17 @@ def _add_curve(canvas: Canvas, plot: Axes, axis: SignedLogAxis, summary: Summary
     curve.set(transform=into_row + plot.transData, linewidth=0.5, alpha=0.88, zorder=position + 1)
 
 
-def _add_words(canvas: Canvas, name: str, summary: Summary, at: tuple[float, float], size: float) -> None:
-    lost = _not_finite(summary)
-    look = canvas.theme
-    canvas.text(*at, _short(name), ha="right", va="bottom", fontsize=size, color=look.warning if lost else look.ink)
-    right = canvas.width - _RIGHT + _GAP
-    canvas.text(
-        right, at[1], lost or _range(summary), va="bottom", fontsize=size, color=look.warning if lost else look.quiet
-    )
-
-
-def _range(summary: Summary) -> str:
+def _words(summary: Summary) -> str:
+    """The range, or what there is in place of finite values."""
     if summary.min is None or summary.max is None:
-        return NO_FINITE if summary.count else "empty"
-    return value_range(summary.min, summary.max, 3, numbers_of(summary.dtype, summary.shows))
+        return ", ".join((NO_FINITE, *_lost(summary))) if summary.count else "empty"
+    between = value_range(summary.min, summary.max, 3, numbers_of(summary.dtype, summary.shows))
+    return ", ".join(_lost(summary)) or between
 
 
-def _not_finite(summary: Summary) -> str:
+def _lost(summary: Summary) -> list[str]:
     counts = {"NaN": summary.nan, "+Inf": summary.posinf, f"{MINUS}Inf": summary.neginf}
-    words = [f"{count:,} {name}" for name, count in counts.items() if count]
-    if words and not summary.finite:
-        words.insert(0, NO_FINITE)
-    return ", ".join(words)
+    return [f"{count:,} {name}" for name, count in counts.items() if count]
 
 
 def _short(name: str) -> str:

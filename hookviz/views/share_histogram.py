@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hookviz.types import FloatArray
     from hookviz.views.theme import ThemeName
 
-_WIDTH, _LEFT, _TOP, _HEIGHT, _BOTTOM = 370, 54, 44, 120, 50
+_WIDTH, _LEFT, _TOP, _HEIGHT, _BOTTOM = 370, 66, 44, 120, 50
 BINS = 20
 
 

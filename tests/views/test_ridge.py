@@ -138,6 +138,17 @@ def test_any_magnitude_can_be_drawn(values: Any) -> None:
         assert np.isfinite(curve.get_data()[1]).all()
 
 
+def test_no_words_are_cut_off() -> None:
+    lost = np.full(2_000_000, np.nan)
+    lost[:900_000], lost[900_000:1_000_000] = np.inf, -np.inf
+    rows = [("a" * 80, summary_of(lost)), ("b", summary_of(np.array([-1.234e-30, 1.234e30])))]
+    figure = ridge_figure(rows)
+    boxes = [text.get_window_extent() for text in figure.texts]
+    assert all(box.x0 >= 0 and box.x1 <= figure.bbox.width for box in boxes)
+    plot = figure.axes[0].get_window_extent()
+    assert all(box.x1 < plot.x0 or box.x0 > plot.x1 for box in boxes[2:])
+
+
 def test_names_are_words_not_formulas_and_long_ones_keep_their_end() -> None:
     rows = [("$x$", layers(1)[0][1]), ("stage." * 12 + "conv", layers(1)[0][1])]
     figure = ridge_figure(rows)
