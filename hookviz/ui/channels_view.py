@@ -32,10 +32,10 @@ def show_channels(channels: CardChannels, page: int, about: Mapping[str, str]) -
             show_channel_mosaic(channels, picture, first=page * PER_PAGE)
             show_legend(picture, shown)
     with right:
-        channel_place, distribution_place = st.container(key=f"channel-place-{position}"), st.container()
+        channel_place = st.container(key=f"channel-place-{position}")
     if not picture.note:
         with channel_place:
             show_channel(channels)
         with readout_place:
             show_channel_readout(channels, picture)
-    show_distribution(shown, about, distribution_place, distribution_place)
+    show_distribution(shown, about, right, right)

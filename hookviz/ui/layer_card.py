@@ -156,7 +156,9 @@ def _show_body(card: Card, part: _Part) -> None:
     call, path = part.call, part.path
     belongs_to = f"{card.layer_of} {call.index} {path}"
     with st.container(horizontal=True, vertical_alignment="center"):
-        view_place, pages_place, layout_place = (st.container(width="content") for _ in range(3))
+        view_place = st.container(width="content")
+        pages_place = st.container(width="content", horizontal=True, vertical_alignment="center")
+        layout_place = st.container(width="content")
     with layout_place:
         layout = choose_layout(card.position, card.layer_of, part.tensor, _layout_found(card, call, path))
     selection = choose_part(card.position, belongs_to, part.tensor, layout)
@@ -230,10 +232,9 @@ def _choose_page(card: Card, belongs_to: str, shown: Shown) -> int:
     state.settle_index(key, pages, belongs_to, first=1, parameter=f"p{card.position}")
     if pages == 1:
         return 0
-    with st.container(horizontal=True, vertical_alignment="center"):
-        page = st.pagination(pages, key=key, width=min(pages, 7) * 44 + 100) - 1
-        first = page * PER_PAGE
-        st.caption(f"{first + 1}–{min(first + PER_PAGE, channels)} of {channels} channels", width="content")
+    page = st.pagination(pages, key=key, width=min(pages, 7) * 44 + 100) - 1
+    first = page * PER_PAGE
+    st.caption(f"{first + 1}–{min(first + PER_PAGE, channels)} of {channels} channels", width="content")
     return page
 
 
