@@ -19,7 +19,7 @@ from hookviz.ui import resources, state
 from hookviz.ui.before_run import choose_keeping
 from hookviz.ui.check_page.page import show_check_page
 from hookviz.ui.checkpoint_report import show_report
-from hookviz.ui.cycle_collector import set_aside_afterwards
+from hookviz.ui.cycle_collector import set_aside
 from hookviz.ui.display import choose_display
 from hookviz.ui.edited_prediction import show_edited_prediction
 from hookviz.ui.hooks_page.page import show_hooks_page
@@ -50,7 +50,7 @@ def run() -> None:
     page = _navigate()
     with one_sentence():
         state.notes_went()
-        with set_aside_afterwards(first=state.begin()):
+        with set_aside(first=state.begin()):
             _show_page(page)
 
 
