@@ -25,9 +25,10 @@ CARD_STYLE = """
   overflow-wrap: anywhere; }
 .hookviz-report .found li.error { border-color: #d84a3f; } .hookviz-report .found li.warning { border-color: #d99a1c; }
 .hookviz-report .badge { margin-right: .5rem; font-weight: 600; }
+.hookviz-report .quiet { margin: 0 0 .8rem; }
 .hookviz-report .quiet, .hookviz-report .nil { opacity: .65; }
 .hookviz-report .scroll { overflow-x: auto; }
-.hookviz-report table { border-collapse: collapse; margin: 0 0 .8rem; font-size: 12.5px;
+.hookviz-report table { border-collapse: collapse; margin: 0 0 .4rem; font-size: 12.5px;
   font-variant-numeric: tabular-nums; }
 .hookviz-report th, .hookviz-report td { padding: .15rem .9rem .15rem 0; text-align: left; background: none;
   border: 0; border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }

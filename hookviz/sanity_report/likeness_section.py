@@ -24,7 +24,11 @@ def likeness_section(report: Report, drawings: Drawings) -> Markup:
     if compared is None or not compared.layers:
         return joined(())
     told = tag(
-        "p", "Beside ", tag("b", name(compared.other)), ". Early layers of any network are alike.", class_="lead"
+        "p",
+        "Beside ",
+        tag("b", name(compared.other)),
+        ": 1 where a layer responds to the same images alike, but for rotation and scale.",
+        class_="lead",
     )
     chart = likeness(compared, report.layers)
     figure = drawings.figure(chart, "likeness of every layer") if chart is not None else joined(())

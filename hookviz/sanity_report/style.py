@@ -29,7 +29,7 @@ PAGE_STYLE = (
 html { scroll-behavior: smooth; -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--background); color: var(--ink);
   font: 400 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 1080px; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }
+main { max-width: 1160px; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }
 h1 { margin: .1rem 0 .8rem; font-size: 1.75rem; line-height: 1.25; letter-spacing: -.015em; overflow-wrap: anywhere; }
 h2 { margin: 0 0 .75rem; font-size: 1.25rem; letter-spacing: -.01em; line-height: 1.3; }
 h3 { margin: 1.5rem 0 .6rem; font-size: 1rem; }
@@ -63,7 +63,7 @@ nav { display: flex; flex-wrap: wrap; gap: .3rem 1.25rem; margin-top: 1.25rem; p
   font-size: .88rem; font-variant-numeric: tabular-nums; }
 .facts:empty { display: none; }
 .facts li { overflow-wrap: anywhere; min-width: 0; } .facts a { margin-right: .35rem; }
-.trials { display: grid; grid-template-columns: repeat(auto-fill, minmax(188px, 1fr)); gap: .9rem; }
+.trials { display: grid; grid-template-columns: repeat(auto-fill, minmax(196px, 1fr)); gap: .9rem; }
 .trial { padding: .75rem; border: 1px solid var(--edge); border-radius: .5rem; min-width: 0; }
 .trial.right { border-color: var(--good); box-shadow: inset 0 0 0 1px var(--good); }
 .trial .seen { height: 128px; margin-bottom: .6rem; }
@@ -95,7 +95,7 @@ th:last-child, td:last-child { padding-right: .2rem; }
 .off { color: var(--warn); font-weight: 600; }
 .layers { width: 100%; min-width: 960px; font-size: .78rem; margin-top: 1.25rem; }
 .layers th, .layers td { padding-right: .62rem; }
-.layers td:nth-child(5) { white-space: nowrap; }
+.layers td:nth-child(-n+5) { white-space: nowrap; } .layers code { overflow-wrap: normal; }
 .layers tr:target td, .layers tr:target { background: var(--info-soft); }
 .layers .dot.error { color: var(--bad); } .layers .dot.warning { color: var(--warn); }
 .layers tr { scroll-margin-top: 2rem; }
@@ -105,8 +105,8 @@ footer { margin-top: 3rem; padding-top: .8rem; border-top: 1px solid var(--edge)
   .trials { grid-template-columns: minmax(0, 1fr); gap: .6rem; }
   .trial { display: grid; grid-template-columns: 96px minmax(0, 1fr); column-gap: .9rem; align-content: start; }
   .trial .seen { height: 96px; grid-row: 1 / span 2; } .trial dl { font-size: .8rem; }
-  .layers td:nth-child(2), .layers th:nth-child(2) { position: sticky; left: 0; max-width: 9.5rem;
-    background: var(--background); }
+  .layers td:nth-child(2), .layers th:nth-child(2) { position: sticky; left: 0; min-width: 8.5rem; max-width: 9.5rem;
+    background: var(--background); white-space: normal; } .layers code { overflow-wrap: anywhere; }
   .known { grid-template-columns: minmax(0, 9rem) minmax(0, 1fr); }
 }
 @page { size: A4; margin: 14mm 13mm; }
@@ -122,8 +122,9 @@ footer { margin-top: 3rem; padding-top: .8rem; border-top: 1px solid var(--edge)
   .trial dl { font-size: 6.3pt; gap: .1rem .3rem; } .trial .seen { height: 26mm; }
   table { font-size: 7.5pt; width: 100%; } td { overflow-wrap: anywhere; }
   .layers { font-size: 6pt; min-width: 0; } .layers th, .layers td { padding: .16rem .3rem .16rem 0; }
-  .layers .number { padding: .16rem 0 .16rem .34rem; } .layers td:first-child { padding-right: .4rem; }
-  .layers td:nth-child(4) { padding-right: .4rem; }
+  .layers .number { padding: .16rem 0 .16rem .34rem; }
+  .layers :is(th, td):is(:first-child, :nth-child(4)) { padding-right: .45rem; }
+  .layers td:nth-child(-n+5) { white-space: normal; } .layers code { overflow-wrap: anywhere; }
 }
 """
 )

@@ -55,7 +55,7 @@ def channel_health_figure(
         bottom = bottom + heights
     left = WIDTH - 20
     for name, colour in reversed(kinds.items()):
-        left -= 22 + round(6.4 * len(name))
+        left -= 30 + round(6.2 * len(name))
         canvas.swatch(left, 20, 9, colour)
         canvas.text(left + 13, 18, name)
     share_axis(canvas, plot)
