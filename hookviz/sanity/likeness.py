@@ -76,7 +76,7 @@ def compare_layers(
         layers: which layers; by default those without layers inside.
 
     Raises:
-        HookvizError: no inputs.
+        HookvizError: no inputs, or such as the other network cannot run on.
     """
     if not inputs:
         raise HookvizError("There are no inputs; give at least one.")
@@ -84,7 +84,17 @@ def compare_layers(
     names = [one for one in layers or leaf_names(module) if one in dict(other.named_modules())]
     known = {info.name: info for info in infos if info.name in names and info.calls}
     take = {name: _positions(info, len(inputs)) for name, info in known.items()}
-    ours, theirs = (_features(one, inputs, known, take) for one in (module, other))
+    ours = _features(module, inputs, known, take)
+    try:
+        theirs = _features(other, inputs, known, take)
+    except (HookvizError, MemoryError):
+        raise
+    except Exception as error:  # a network of one's own may raise anything
+        notes = [note.removeprefix("hookviz: ") for note in getattr(error, "__notes__", ())]
+        raise HookvizError(
+            f"{type(other).__name__} cannot run on what {type(module).__name__} is given, so their layers cannot be "
+            f"compared: {(notes or [repr(error)])[0]}"
+        ) from error
     return [_likeness(info, ours.get(name), theirs.get(name)) for name, info in known.items()]
 
 

@@ -103,7 +103,7 @@ class Report:
         checked = counted(len(self.images), "image")
         if not (counts["error"] or counts["warning"]):
             if not self.images:
-                return f"{self.network.name} was not run, since no image could be used; its weights show nothing wrong."
+                return f"{self.network.name} on 0 images: its weights show nothing wrong, and more cannot be told."
             notes = f" ({counted(counts['note'], 'note')})" if counts["note"] else ""
             return f"Nothing is wrong with {self.network.name}, as far as {checked} can tell{notes}."
         said = [counted(counts[one], one) for one in SEVERITIES if counts[one]]

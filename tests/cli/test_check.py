@@ -172,7 +172,7 @@ class TestText:
         (folder / "empty.jpg").touch()
         assert cli.main(["check", "simple_cnn", "empty.jpg"]) == 4
         assert capsys.readouterr().out.splitlines()[0] == (
-            "simple_cnn was not run, since no image could be used; its weights show nothing wrong."
+            "simple_cnn on 0 images: its weights show nothing wrong, and more cannot be told."
         )
 
     def test_progress_and_notes_go_to_stderr(self, folder: Path) -> None:
@@ -335,6 +335,14 @@ class TestOptions:
             "conv2",
             "pool",
         }
+
+    def test_a_network_that_takes_other_inputs_is_no_comparison(self, capsys: pytest.CaptureFixture[str]) -> None:
+        said = refused(capsys, "efficientnet_lite0", "digit_3", "--against", "simple_cnn")
+        assert said == (
+            "SimpleCNN cannot run on what EfficientNet is given, so their layers cannot be compared: layer 'fc1' "
+            "(Linear) failed on an input of shape (1, 100352): RuntimeError: mat1 and mat2 shapes cannot be multiplied "
+            "(1x100352 and 2048x128)."
+        )
 
     def test_what_is_fed_is_what_ones_own_function_makes(self, capsys: pytest.CaptureFixture[str]) -> None:
         given = numbers(capsys, "simple_cnn", "digit_3", "--prepare", "nets.py:unnormalised")

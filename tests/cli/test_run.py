@@ -18,7 +18,7 @@ from hookviz.cli.console import Console
 from hookviz.cli.run import command_parser
 from tests.cli.shell import ROOT, python_m_hookviz
 
-COMMANDS = ["models", "layers", "grid", "stats", "predict", "app"]
+COMMANDS = ["models", "layers", "grid", "stats", "predict", "check", "app"]
 
 
 def ended(words: list[str]) -> Any:
