@@ -60,6 +60,12 @@ def named(layers: Iterable[str], *, most: int = 3) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
+def at_start(layer: str) -> str:
+    """A layer as a sentence begins with it."""
+    words = named([layer])
+    return words[0].upper() + words[1:]
+
+
 def counted(number: int, word: str, plural: str = "") -> str:
     """``1 image``, ``2,000 images``."""
     return f"{number:,} {word if number == 1 else plural or word + 's'}"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from hookviz.errors import HookvizError
-from hookviz.hooks import find_nonfinite, list_layers, list_operations, private_copy
+from hookviz.hooks import list_layers, list_operations, private_copy
 from hookviz.hooks.failure import failed_layer
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.preserve import random_state_kept
@@ -17,7 +17,8 @@ from hookviz.hooks.recording import FailedLayer
 from hookviz.hooks.structure import each_tensor
 from hookviz.sanity.activations import ACTIVATION_FUNCTIONS
 from hookviz.sanity.answers import Answers, label_index, scores_in
-from hookviz.sanity.findings import Finding, named
+from hookviz.sanity.findings import Finding
+from hookviz.sanity.forward_findings import failed_finding, nonfinite_finding
 from hookviz.sanity.items import Item
 from hookviz.sanity.layer_stream import LayerStream, LayerTally, Place
 from hookviz.sanity.report import CheckedImage, Unreadable
@@ -50,6 +51,8 @@ class Inspection:
         """Labels that name no class of the network."""
         self.failed = False
         """Whether the network cannot run at all, so that there is nothing more to see."""
+        self.in_eval_mode = False
+        """Whether it goes on in eval mode, since the network could not run in its own."""
         self._private = private_copy(subject.module)
 
     @property
@@ -119,22 +122,12 @@ class Inspection:
         if self.images:
             self.unreadable.append(Unreadable(item.name, f"The network cannot run on it: {said}."))
             return False
-        self.findings.append(
-            Finding(
-                "error",
-                "layers",
-                "forward_failed",
-                f"The network {'in train mode ' if training else ''}cannot run on `{item.name}`: {said}.",
-                "What it computes there is not known.",
-                "Call model.eval() before you use the network."
-                if training
-                else "Compare the input's shape, range and dtype with what the network was built for.",
-                () if failed is None else (failed.layer,),
-            )
-        )
+        if not any(one.kind == "forward_failed" for one in self.findings):
+            layer = None if failed is None else failed.layer
+            self.findings.append(failed_finding(item.name, said, layer, training=bool(training)))
         self.stream = None
         if training:
-            self._private = private_copy(self.subject.module).eval()
+            self.go_on_in_eval_mode()
             return self._run(item, batch)
         self.failed = len(self.items) == 1 or self.done >= 3
         self.unreadable.append(Unreadable(item.name, f"The network cannot run on it: {said}."))
@@ -156,35 +149,9 @@ class Inspection:
             return
         if not any(one.summary.nonfinite for one in stream.tallies.values()):
             return
-        first = find_nonfinite(self._private, *arguments).first
-        if first is None or first.role == "input":
-            return
-        overflows = first.nan == 0 and self._dtype() == "float16"
-        words = ", ".join(
-            f"{count:,} {name}"
-            for count, name in ((first.nan, "NaN"), (first.posinf, "+Inf"), (first.neginf, "−Inf"))
-            if count
-        )
-        held = f" in its parameter `{first.parameter}`" if first.parameter else ""
-        self.findings.append(
-            Finding(
-                "error",
-                "layers",
-                "nonfinite",
-                f"{named([first.layer])[0].upper()}{named([first.layer])[1:]} is the first to give values that are not "
-                f"finite: {words} on `{item.name}`"
-                + (f", which come from{held}." if held else ", from finite values.")
-                + (" It overflows half precision, whose largest number is 65,504." if overflows else ""),
-                "Everything behind it is lost, the answer too.",
-                "Keep this layer in float32 or use bfloat16, which has float32's range."
-                if overflows
-                else "Look at this layer's weights and at what comes in: a division by zero, a root or logarithm of "
-                "nothing, or an overflow.",
-                (first.layer,),
-                amount=float(first.nan + first.posinf + first.neginf),
-                threshold=0.0,
-            )
-        )
+        one = nonfinite_finding(self._private, arguments, item.name)
+        if one is not None:
+            self.findings.append(one)
 
     def take_up(self, tallies: dict[Place, LayerTally], images: int) -> None:
         """Go on from what was measured before; the network's layers are found again with the first image used then.
@@ -196,9 +163,10 @@ class Inspection:
         self.stream = self._begin(self.subject.arguments(self.subject.batch(first.read())))
         self.stream.tallies, self.stream.images = tallies, images
 
-    def _dtype(self) -> str:
-        one = next(iter(self._private.parameters()), None)
-        return "" if one is None else str(one.dtype).removeprefix("torch.")
+    def go_on_in_eval_mode(self) -> None:
+        """Run the images to come in eval mode."""
+        self.in_eval_mode = True
+        self._private = self.private()
 
     def private(self) -> nn.Module:
         """A copy of the network in eval mode, to try something else on."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hookviz.channels import dead_channels_apply
 from hookviz.sanity.activations import GATES, RECTIFIERS
 from hookviz.sanity.channel_tally import ChannelTally
-from hookviz.sanity.findings import Finding, Severity, counted, named, percent
+from hookviz.sanity.findings import Finding, Severity, at_start, counted, named, percent
 from hookviz.sanity.layer_stream import LayerStream, LayerTally, Place
 from hookviz.sanity.thresholds import Thresholds
 
@@ -293,9 +293,7 @@ def _finding(  # noqa: PLR0913, PLR0917  # the parts of a finding in the order i
 
 
 def _start(place: Place) -> str:
-    words = named([place.layer])
-    call = f" (call {place.call + 1})" if place.call else ""
-    return f"{words[0].upper()}{words[1:]}{call}"
+    return at_start(place.layer) + (f" (call {place.call + 1})" if place.call else "")
 
 
 def _times(factor: float | None) -> str:

@@ -95,7 +95,7 @@ class LayerTally:
     def gain(self) -> float | None:
         """How many times as large as what came in what goes out is; None where nothing but zeros came in."""
         came = self.incoming.root_mean_square
-        return self.summary.root_mean_square / came if came else None
+        return self.summary.root_mean_square / came if came and self.summary.finite else None
 
 
 class LayerStream:

@@ -150,6 +150,7 @@ def _take(inspection: Inspection) -> tuple[dict[str, Any], Arrays]:
     about = {
         "done": inspection.done,
         "failed": inspection.failed,
+        "in_eval_mode": inspection.in_eval_mode,
         "unknown_labels": inspection.unknown_labels,
         "images": [[one.name, one.sha256] for one in inspection.images],
         "unreadable": [[one.name, one.reason] for one in inspection.unreadable],
@@ -178,6 +179,8 @@ def _take_tally(number: int, place: Place, tally: LayerTally, arrays: Arrays) ->
 
 def _put(inspection: Inspection, about: dict[str, Any], arrays: Arrays) -> None:
     inspection.done, inspection.failed = about["done"], about["failed"]
+    if about["in_eval_mode"]:
+        inspection.go_on_in_eval_mode()
     inspection.unknown_labels = about["unknown_labels"]
     inspection.images = [CheckedImage(*row) for row in about["images"]]
     inspection.unreadable = [Unreadable(*row) for row in about["unreadable"]]

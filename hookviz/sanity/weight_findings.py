@@ -11,7 +11,7 @@ from torch.nn.parameter import is_lazy
 
 from hookviz.hooks import PrunedParameter, pruning_report
 from hookviz.hooks.names import LayerNames
-from hookviz.sanity.findings import Finding, Severity, counted, named, percent
+from hookviz.sanity.findings import Finding, Severity, at_start, counted, named, percent
 from hookviz.sanity.initial_values import initial_distribution
 from hookviz.sanity.thresholds import Thresholds
 
@@ -88,7 +88,7 @@ def _initial(layers: dict[str, nn.Module], twins: dict[str, nn.Module], threshol
             "warning",
             "weights",
             "never_loaded",
-            f"{_sentence_start(name)} was never trained or loaded: its values are still its initial ones "
+            f"{at_start(name)} was never trained or loaded: its values are still its initial ones "
             f"({judged[name]}), while other layers are trained.",
             "It passes on noise of the right size, so nothing looks broken and the answer is wrong all the same.",
             "Look whether the checkpoint has this layer under another name, and load with strict=True.",
@@ -103,11 +103,6 @@ def _is_weighty(layer: nn.Module) -> bool:
 
 def _all(some: int, count: int) -> str:
     return f"all {counted(count, 'layer')}" if some == count else f"{some:,} of {counted(count, 'layer')}"
-
-
-def _sentence_start(name: str) -> str:
-    words = named([name])
-    return words[0].upper() + words[1:]
 
 
 def _zero_filters(module: nn.Module, thresholds: Thresholds) -> Iterator[Finding]:
@@ -133,7 +128,7 @@ def _pruned(one: PrunedParameter) -> Finding:
         "note",
         "weights",
         "pruned",
-        f"{_sentence_start(one.layer)} is pruned: its mask switches off {percent(one.sparsity)} of its weights.",
+        f"{at_start(one.layer)} is pruned: its mask switches off {percent(one.sparsity)} of its weights.",
         "It computes with the mask; the stored weights say something else.",
         "Nothing, if it is meant; torch.nn.utils.prune.remove makes it permanent.",
         (one.layer,),

@@ -27,7 +27,11 @@ def details_section(report: Report) -> Markup:
         "sha256": tag("code", network.sha256),
     }
     machine = dict(report.environment.versions) | {"hookviz": hookviz_version(), "machine": report.environment.machine}
-    limits = {key.replace("_", " "): amount(value) for key, value in asdict(report.thresholds).items()}
+    about = report.thresholds.about()
+    limits = {
+        key.replace("_", " "): joined((f"{amount(value)} ", tag("span", about[key], class_="quiet")))
+        for key, value in asdict(report.thresholds).items()
+    }
     return tag(
         "section",
         tag("h2", "Details"),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
+from sklearn.datasets import load_digits
 from torch import nn
 
 from hookviz import Model, load_model, load_sample
+from hookviz.models.recipe import Recipe
 from hookviz.sanity.items import Label
+from scripts.train_digits_resnet import SIDE
 
 
 @dataclass(frozen=True)
@@ -54,13 +58,20 @@ def teaching() -> Known:
 
 
 def digits_resnet(checkpoint: Path) -> Known:
-    """A ``resnet18`` with ten classes, trained on digits by the seeded script; here digits of another shape too."""
-    wide = Image.new("RGB", (48, 32))
-    wide.paste(load_sample("digit_3").resize((32, 32)), (8, 0))
+    """A ``resnet18`` with ten classes, trained on digits by the seeded script, with the recipe it was trained with.
+
+    The images are digits that it was not trained on, the first on a wider ground.
+    """
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    recipe = Recipe.of(resize=SIDE, crop=SIDE, mean=mean, std=std, interpolation="bilinear")
+    levels, digits = load_digits(return_X_y=True)
+    pictures = [Image.fromarray((one.reshape(8, 8) * 15.9375).astype(np.uint8)) for one in levels[:40:5]]
+    wide = Image.new("L", (12, 8))
+    wide.paste(pictures[0], (2, 0))
     return Known(
-        load=lambda: load_model("resnet18", checkpoint, "cpu"),
-        images=(wide, load_sample("digit_8")),
-        labels=(3, 8),
+        load=lambda: replace(load_model("resnet18", checkpoint, "cpu"), recipe=recipe),
+        images=tuple(one.convert("RGB") for one in (wide, *pictures[1:])),
+        labels=tuple(int(one) for one in digits[:40:5]),
         first="conv1",
         inner="layer2.0.conv1",
         head="fc",

@@ -132,9 +132,8 @@ class Broken(Exception):  # noqa: N818  # stands for a process that ends
     pass
 
 
-def broken_off(folder: Path, kept: Path, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def broken_off(folder: Path, kept: Path, after: int) -> None:
     """A check of the folder that ends after so many images."""
-    monkeypatch.setattr("hookviz.sanity.progress_file.SECONDS_BETWEEN", 0.0)
 
     def stop(done: int, _: int) -> None:
         if done == after:
@@ -144,13 +143,11 @@ def broken_off(folder: Path, kept: Path, after: int, monkeypatch: pytest.MonkeyP
         check("simple_cnn", folder, device="cpu", progress_file=kept, on_progress=stop)
 
 
-def test_a_check_that_was_broken_off_goes_on_and_gives_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_that_was_broken_off_goes_on_and_gives_the_same(tmp_path: Path) -> None:
     folder, kept = write_digits(tmp_path / "digits", 12), tmp_path / "progress"
     (folder / "00004.png").write_bytes(b"no picture")
     straight = check("simple_cnn", folder, device="cpu")
-    broken_off(folder, kept, 7, monkeypatch)
+    broken_off(folder, kept, 7)
     assert kept.exists()
     steps: list[int] = []
     resumed = check(
@@ -164,11 +161,9 @@ def test_a_check_that_was_broken_off_goes_on_and_gives_the_same(
 
 
 @pytest.mark.parametrize("change", ["a file", "the weights", "the file itself"])
-def test_progress_of_another_check_is_not_taken_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
-) -> None:
+def test_progress_of_another_check_is_not_taken_up(tmp_path: Path, change: str) -> None:
     folder, kept = write_digits(tmp_path / "digits", 6), tmp_path / "progress"
-    broken_off(folder, kept, 3, monkeypatch)
+    broken_off(folder, kept, 3)
     model = load_model("simple_cnn", device="cpu")
     if change == "a file":
         Image.new("L", (9, 9)).save(folder / "00001.png")
@@ -257,3 +252,20 @@ def test_calls_of_a_re_used_layer_are_told_apart() -> None:
         (row,) = [one for one in report.layers if (one.layer, one.call) == ("relu", number)]
         assert row.summary.mean == pytest.approx(float(torch.cat(outputs).double().mean()), rel=1e-12)
         assert row.summary.count == sum(one.numel() for one in outputs)
+
+
+def test_a_network_that_could_only_run_in_eval_mode_goes_on_in_it(tmp_path: Path) -> None:
+    """C82: batch norm on one value refuses train mode, also where the check was broken off."""
+    folder, kept = write_digits(tmp_path / "digits", 5), tmp_path / "progress"
+    network = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.BatchNorm2d(3), nn.Flatten(), nn.Linear(3, 4))
+    straight = check(network, folder)
+
+    def stop(done: int, _: int) -> None:
+        if done == 3:
+            raise Broken
+
+    with pytest.raises(Broken):
+        check(network, folder, progress_file=kept, on_progress=stop)
+    resumed = check(network, folder, progress_file=kept)
+    assert resumed.as_dict() == straight.as_dict()
+    assert len(resumed.images) == 5

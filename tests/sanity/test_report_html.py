@@ -304,7 +304,7 @@ def test_details_tell_this_report_from_another(report: Report, page: Node) -> No
     assert known["torch"] == torch.__version__.split("+", maxsplit=1)[0] or known["torch"] == torch.__version__
     assert known["parameters"] == f"{sum(one.numel() for one in load_model('simple_cnn').module.parameters()):,}"
     assert {name.replace("_", " ") for name in asdict(report.thresholds)} <= set(known)
-    assert known["half overflow"] == "65,504"
+    assert known["half overflow"] == "65,504 The largest finite number of float16 (IEEE 754)."
     _, rows = page.table("images")
     assert rows == [[one.name, one.sha256] for one in report.images]
 

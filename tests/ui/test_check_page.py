@@ -29,7 +29,6 @@ from hookviz.ui.check_page.jobs import Job, Jobs
 from hookviz.ui.check_page.page import progress_words
 from hookviz.ui.check_page.report_files import file_name, strict_json
 from hookviz.ui.check_page.sources import File, names_classes, of_files, of_folder
-from hookviz.ui.check_page.threshold_inputs import explanations
 from hookviz.ui.start_options import StartOptions, read_options, start_options
 from tests.nets import fingerprint, hook_count, same
 from tests.ui.test_hooks_page import markup
@@ -237,7 +236,8 @@ def test_no_usable_image_is_said_as_such(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("HOOKVIZ_FOLDERS", str(tmp_path))
     app = start(check_page(images="folder"))
     assert not app.exception
-    assert "No image could be used, so that only the weights were looked at." in markup(app)
+    assert '<span class="hv-mark error"' in markup(app)
+    assert "Nothing is wrong" not in markup(app)
     assert "1 image could not be used" in markup(app)
 
 
@@ -444,7 +444,7 @@ def test_progress_says_how_long_the_rest_takes() -> None:
 
 
 def test_every_threshold_is_explained_in_the_words_of_the_source() -> None:
-    said = explanations()
+    said = Thresholds.about()
     assert list(said) == list(Thresholds.__dataclass_fields__)
     assert said["half_overflow"] == "The largest finite number of float16 (IEEE 754)."
     assert said["gain"].startswith("Factor by which a layer's output may be larger than its input")

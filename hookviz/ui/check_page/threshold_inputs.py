@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 from collections.abc import Callable
-from dataclasses import asdict, fields
-from functools import cache
-from itertools import pairwise
+from dataclasses import asdict
 from typing import Any
 
 import streamlit as st
@@ -23,7 +19,7 @@ _LEAST = 1e-9
 
 def choose_thresholds(on_change: Callable[[], None]) -> Thresholds:
     """The numbers as chosen; those of the library to begin with."""
-    defaults, about = asdict(Thresholds()), explanations()
+    defaults, about = asdict(Thresholds()), Thresholds.about()
     changed = {name for name in defaults if _settle(name, defaults[name]) != defaults[name]}
     title = "Thresholds" + (f" · {len(changed)} changed" if changed else "")
     with st.expander(title, key="thresholds"):
@@ -39,20 +35,8 @@ def choose_thresholds(on_change: Callable[[], None]) -> Thresholds:
     return Thresholds(**{name: type(default)(_value(name, default)) for name, default in defaults.items()})
 
 
-@cache
-def explanations() -> dict[str, str]:
-    """What stands below each threshold in the source, by its name."""
-    tree = ast.parse(inspect.getsource(Thresholds))
-    (body,) = [node.body for node in tree.body if isinstance(node, ast.ClassDef)]
-    found = {}
-    for one, after in pairwise(body):
-        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and isinstance(after, ast.Expr):
-            found[one.target.id] = inspect.cleandoc(ast.literal_eval(after.value))
-    return {field.name: found[field.name] for field in fields(Thresholds)}
-
-
 def _show_input(name: str, default: float, about: str, on_change: Callable[[], None]) -> None:
-    first, _, rest = about.partition("\n\n")
+    first, dot, rest = about.partition(". ")
     whole = isinstance(default, int)
     limits: dict[str, Any] = (
         {"min_value": 1, "step": 1} if whole else {"min_value": _LEAST, "step": default / 20, "format": "%g"}
@@ -61,10 +45,10 @@ def _show_input(name: str, default: float, about: str, on_change: Callable[[], N
         name.replace("_", " ").capitalize(),
         key=_key(name),
         on_change=on_change,
-        help=literal(rest.replace("\n", " ")) or None,
+        help=literal(rest) or None,
         **limits,
     )
-    st.caption(literal(first.replace("\n", " ")))
+    st.caption(literal(first + dot.strip()))
 
 
 def _settle(name: str, default: float) -> float:
