@@ -67,7 +67,8 @@ def _nonfinite(fed: Sequence[Tensor]) -> Iterator[Finding]:
 
 def _against_recipe(way: Way, distance: float) -> Iterator[Finding]:
     if way.mistakes and distance <= LIKE:
-        yield _mistake(way, "it is what this mistake makes of the same image", distance)
+        apart = "" if distance < SAME else f" but for {percent(distance)}"
+        yield _mistake(way, f"it is what this mistake makes of the same image{apart}")
     elif distance > LIKE:
         yield Finding(
             "warning",
@@ -93,7 +94,7 @@ def _against_recipe(way: Way, distance: float) -> Iterator[Finding]:
         )
 
 
-def _mistake(way: Way, evidence: str, amount: float | None) -> Finding:
+def _mistake(way: Way, evidence: str) -> Finding:
     fits = {"nearest", "bilinear", "bicubic"}
     mild = way.values == "normalised" and way.colours == "RGB" and way.fit in fits
     return Finding(
@@ -105,8 +106,6 @@ def _mistake(way: Way, evidence: str, amount: float | None) -> Finding:
         if not mild
         else "It costs a little accuracy.",
         "Prepare images with model.prepare(image), or with the transforms that belong to the weights.",
-        amount=amount,
-        threshold=LIKE,
     )
 
 
@@ -138,7 +137,7 @@ def _by_values(
         return
     way = _by_range(low, high, normalization) if known or high > 16 else None
     if way is not None:
-        yield _mistake(way, f"its values go from {low:.3g} to {high:.3g}", None)
+        yield _mistake(way, f"its values go from {low:.3g} to {high:.3g}")
         return
     plain = misfit(fed)
     if plain is None or plain < _NOTICED:
@@ -150,7 +149,6 @@ def _by_values(
             best,
             "undoing that brings what comes into the batch norms "
             f"{plain / max(better[best], 1e-9):.1f} times closer to the statistics they stored in training",
-            None,
         )
 
 
