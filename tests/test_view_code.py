@@ -150,9 +150,9 @@ def test_both_scripts_give_what_the_page_shows(case: str, tmp_path: Path) -> Non
     ("name", "layer", "settings"),
     [
         ("resnet18", "layer1.0.relu", {"call": 1}),
-        ("swin_v2_t", "features.1.0.mlp.0", {}),
+        pytest.param("swin_v2_t", "features.1.0.mlp.0", {}, marks=pytest.mark.slow),
         ("vit_b_16", "encoder.layers.encoder_layer_0.self_attention", {"path": "0", "channel": 5}),
-        ("lraspp_mobilenet_v3_large", "backbone", {"path": "high"}),
+        pytest.param("lraspp_mobilenet_v3_large", "backbone", {"path": "high"}, marks=pytest.mark.slow),
         ("r3d_18", "layer1", {"selection": Selection(depth=3), "order": "mean"}),
     ],
 )

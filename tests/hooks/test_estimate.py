@@ -26,7 +26,9 @@ def test_teaching_net_by_hand() -> None:
     assert not found.ran
 
 
-@pytest.mark.parametrize("name", ["resnet18", "densenet121", "regnet_y_400mf", "vit_b_16", "swin_t"])
+@pytest.mark.parametrize(
+    "name", ["resnet18", "densenet121", "regnet_y_400mf", pytest.param("vit_b_16", marks=pytest.mark.slow), "swin_t"]
+)
 def test_bytes_are_those_a_recording_holds_and_operations_those_published(name: str) -> None:
     """torchvision states billions of multiply-adds; ViT's fused attention, which torch's counter leaves out, too."""
     model = load_model(name, None, "cpu")

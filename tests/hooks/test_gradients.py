@@ -98,7 +98,16 @@ def test_concatenation_and_lists_of_inputs() -> None:
         torch.testing.assert_close(call.grad_input[0], expected)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v3_small", "shufflenet_v2_x0_5", "swin_t", "vit_b_16"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "resnet18",
+        "mobilenet_v3_small",
+        "shufflenet_v2_x0_5",
+        "swin_t",
+        pytest.param("vit_b_16", marks=pytest.mark.slow),
+    ],
+)
 def test_grad_input_follows_its_definition_on_every_layer(name: str) -> None:
     """For each call: autograd.grad(module(z), z, grad_output), over whole networks."""
     torch.manual_seed(0)

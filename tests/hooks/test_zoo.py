@@ -17,7 +17,7 @@ HANDFUL = [
     "ssdlite320_mobilenet_v3_large",
     "lraspp_mobilenet_v3_large",
     "r3d_18",
-    "raft_small",
+    pytest.param("raft_small", marks=pytest.mark.slow),
     "quantized_mobilenet_v2",
     "timm/vit_tiny_patch16_224",
     "timm/test_maxvit",
