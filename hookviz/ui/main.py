@@ -80,6 +80,7 @@ def _show_page(page: str) -> None:
         more = show_check_page(chosen, model, image, _explore())
         state.write_address(resources.default_weights(name), layers=False, more=more)
     else:
+        state.take_linked_layer()
         _show_network(chosen, model, image, device_place)
     with notes_place:
         _show_notes()

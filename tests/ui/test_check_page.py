@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -138,8 +139,14 @@ def test_findings_are_cards_and_those_with_layers_lead_to_explore() -> None:
     assert "<b>Warning</b> · weights" in first
     assert second.startswith("note")
     assert "most in <code>relu_1</code>: " in second
-    keys = [one.key for one in app.button if one.key and one.key.startswith("explore-")]
-    assert keys == ["explore-1"]
+    (link,) = app.get("page_link")
+    assert (link.proto.label, link.proto.page) == ("Open in Explore", "")
+    assert parse_qs(link.proto.query_string) == {
+        "model": ["simple_cnn"],
+        "weights": ["untrained"],
+        "sample": ["grace_hopper"],
+        "open": ["relu_1"],
+    }
 
 
 def test_another_threshold_judges_again_without_running_an_image(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +169,7 @@ def test_layers_can_be_compared_with_nothing_or_another_network() -> None:
     assert address(app)["against"] == ["nothing"]
     app.selectbox(key="check-against").set_value("simple_cnn").run()
     until_done(app)
-    assert "How alike layers respond as in simple_cnn (bundled)" in markup(app)
+    assert "Beside simple_cnn (bundled)" in markup(app)
     bars = markup(app).split('<div class="hv-likeness">')[1]
     assert bars.count('style="width:100.0%"') == 3  # with itself; of fully connected layers one image tells nothing
 

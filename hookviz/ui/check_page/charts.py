@@ -29,7 +29,7 @@ def show_charts(key: Hashable, report: Report) -> None:
     if report.layers:
         _show_head("Layers, in the order of the run")
         _show_layers(report.layers)
-        values, beside = st.columns([1.2, 1], gap="large") if report.compared else (st.container(), st.container())
+        values, beside = st.columns([1.7, 1], gap="large") if report.compared else (st.container(), st.container())
         with values:
             _show_ridge(key, report)
         with beside:
@@ -130,7 +130,8 @@ def _show_ridge(key: Hashable, report: Report) -> None:
 
 @st.cache_data(show_spinner=False, max_entries=16)
 def _ridge(key: str, theme: Literal["light", "dark"], _rows: Sequence[LayerRow]) -> bytes:  # noqa: ARG001  # the key
-    figure = ridge_figure([(_name(row), row.summary) for row in _rows], theme=theme)
+    layers = [(_name(row), row.summary) for row in _rows]
+    figure = ridge_figure(layers, title=f"{len(layers)} tensors", theme=theme)
     return figure_bytes(figure, "svg")
 
 
@@ -141,8 +142,8 @@ def _name(row: LayerRow) -> str:
 
 def _show_compared(compared: Compared) -> None:
     _show_head(
-        f"How alike layers respond as in {compared.other}",
-        "1 where they do up to rotation and scale, about 0 where not (linear CKA); from the input to the output.",
+        f"Beside {compared.other}",
+        "How alike layers respond: 1 alike up to rotation and scale, about 0 not (linear CKA).",
     )
     if compared.layers:
         show(likeness_markup(compared))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -22,6 +22,7 @@ from hookviz.ui.check_page.sources import (
     of_sidebar,
 )
 from hookviz.ui.resources import MOVING, digest
+from hookviz.ui.sentences import literal
 from hookviz.ui.sidebar import ChosenImage
 
 _SOURCE, _FOLDER, _AGAINST, _MOST, _LABELS = "check-images", "check-folder", "check-against", "check-most", "labels"
@@ -75,14 +76,16 @@ def address(source: str, against: str) -> dict[str, str]:
 
 
 def _choose_files(model: Model) -> Images | str:
-    uploads = st.file_uploader(
+    shown = st.file_uploader(
         "Images",
         accept_multiple_files=True,
-        key="check-files",
+        key=state.FILES,
         label_visibility="collapsed",
-        on_change=state.changed,
-        help="Each is decided by its content, and stays in this server's memory.",
+        on_change=state.take_files,
     )
+    uploads = state.chosen_files()
+    if uploads and not shown:
+        _show_kept([one.name for one in uploads])
     if not uploads:
         return "Choose one or several files above."
     if len(uploads) > MOST_IMAGES or sum(one.size for one in uploads) > MOST_BYTES:
@@ -91,6 +94,14 @@ def _choose_files(model: Model) -> Images | str:
             f"at most {MOST_IMAGES} and {MOST_BYTES // 2**20} MB at once, check() in Python any number."
         )
     return of_files(model, [File(one.name, one.getvalue()) for one in uploads])
+
+
+def _show_kept(names: Sequence[str]) -> None:
+    """The files chosen before another page was shown, which the widget above has forgotten."""
+    few = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
+    with st.container(horizontal=True, vertical_alignment="center", key="kept files"):
+        st.caption(f"Still chosen: {literal(few)}", width="content")
+        st.button("Take away", key="forget files", type="tertiary", on_click=state.forget_files)
 
 
 def _choose_folder(model: Model) -> Images | str:

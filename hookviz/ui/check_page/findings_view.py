@@ -21,11 +21,10 @@ def show_verdict(report: Report, images: int) -> None:
     """The answer in one sentence, and what it rests on; ``images`` is how many there were to look at."""
     worst = report.worst if report.images else "error"
     kind = worst or "good"
-    words = report.verdict if report.images else "No image could be used, so that only the weights were looked at."
     about = escaped(_about(report, images))
     show(
         f'<div class="hv-verdict">{_mark("good" if kind == "note" else kind)}<div>'
-        f'<div class="words">{with_code(words)}</div><div class="hv-quiet about">{about}</div>'
+        f'<div class="words">{with_code(report.verdict)}</div><div class="hv-quiet about">{about}</div>'
         "</div></div>"
     )
 
@@ -41,7 +40,7 @@ def show_findings(report: Report, explore: StreamlitPage) -> None:
             with said:
                 show(finding_markup(finding))
             with button:
-                _offer_explore(position, finding.layers[0], explore)
+                _link(position, finding.layers[0], explore)
 
 
 def show_unreadable(report: Report) -> None:
@@ -76,16 +75,16 @@ def with_code(text: str) -> str:
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", escaped(text))
 
 
-def _offer_explore(position: int, layer: str, explore: StreamlitPage) -> None:
-    pressed = st.button(
-        "Open in Explore",
-        key=f"explore-{position}",
-        help=f"Shows `{layer}`" if layer else "Shows the output of the network",
-        width="stretch",
-    )
-    if pressed:
-        state.explore_layer(layer)
-        st.switch_page(explore)
+def _link(position: int, layer: str, explore: StreamlitPage) -> None:
+    # A link, not switch_page(), which would forget what the sidebar's widgets hold.
+    with st.container(key=f"explore-{position}"):
+        st.page_link(
+            explore,
+            label="Open in Explore",
+            help=f"Shows `{layer}`" if layer else "Shows the output of the network",
+            query_params=state.link_to_layer(layer),
+            width="stretch",
+        )
 
 
 def _mark(kind: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -12,18 +13,24 @@ from hookviz.sanity import Report
 
 
 def show_report_files(report: Report) -> None:
-    """Buttons for the report as JSON."""
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right", gap="small"):
+    """Buttons for the report as a page that needs nothing else, and as JSON; each is made when it is asked for."""
+    files: dict[str, tuple[str, Callable[[], str]]] = {
+        "Report": ("text/html", report.to_html),
+        "JSON": ("application/json", lambda: strict_json(report)),
+    }
+    with st.container(horizontal=True, vertical_alignment="center", key="report-files", gap="small"):
         st.caption("Download", width="content")
-        st.download_button(
-            "JSON",
-            lambda: strict_json(report),
-            file_name=file_name(report, "json"),
-            mime="application/json",
-            key="report-json",
-            type="tertiary",
-            on_click="ignore",
-        )
+        for title, (mime, make) in files.items():
+            suffix = mime.partition("/")[2]
+            st.download_button(
+                title,
+                make,
+                file_name=file_name(report, suffix),
+                mime=mime,
+                key=f"download-{suffix}",
+                type="tertiary",
+                on_click="ignore",
+            )
 
 
 def file_name(report: Report, suffix: str) -> str:

@@ -26,6 +26,8 @@ _CSS = """
 .hv-finding details { font-size: .82rem; } .hv-finding summary { cursor: pointer; opacity: .72; }
 .hv-finding code, .hv-verdict code { font-size: .9em; padding: .05em .3em; border-radius: 4px; color: inherit;
   background: color-mix(in srgb, currentColor 9%, transparent); overflow-wrap: anywhere; }
+[class*="st-key-explore-"] a { justify-content: center; min-height: 2.5rem; border-radius: .5rem;
+  border: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
 .hv-trials { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.4rem, 1fr)); gap: .9rem; }
 .hv-trial { margin: 0; font-size: .84rem; line-height: 1.4; min-width: 0; }
 .hv-trial .picture { aspect-ratio: 1; border-radius: 8px; overflow: hidden; margin-bottom: .4rem; display: grid;
@@ -48,13 +50,14 @@ _CSS = """
 .hv-table th { text-align: left; font-weight: 600; opacity: .7; padding: .25rem .9rem .25rem 0; }
 .hv-table td { padding: .3rem .9rem .3rem 0; border-top: 1px solid color-mix(in srgb, currentColor 13%, transparent);
   vertical-align: top; overflow-wrap: anywhere; }
+.st-key-report-files { justify-content: flex-end; }
 .st-key-check-images button { min-height: 2.5rem; }
 .st-key-check-status { min-height: 2.6rem; justify-content: center; }
 [class*="st-key-threshold-"] { margin-bottom: -.55rem; }
 @media (max-width: 640px) {
   .hv-trials { grid-template-columns: repeat(auto-fill, minmax(6.6rem, 1fr)); gap: .75rem; }
   .hv-unreadable td { display: block; padding-right: 0; } .hv-unreadable td + td { border: 0; padding-top: 0; }
-  .hv-verdict .words { font-size: 1.12rem; }
+  .hv-verdict .words { font-size: 1.12rem; } .st-key-report-files { justify-content: flex-start; }
 }
 </style>
 """

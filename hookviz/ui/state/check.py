@@ -6,12 +6,23 @@ from collections.abc import Hashable
 from uuid import uuid4
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from hookviz.ui.state.keys import ASKED_LAYERS
+from hookviz.ui.state.choices import chosen
+from hookviz.ui.state.image import image_source
+from hookviz.ui.state.keys import ASKED_LAYERS, MODEL, SAMPLE, WEIGHTS
 from hookviz.ui.state.layers import choose_layers
+from hookviz.ui.state.notes import changed
+
+FILES = "check-files"
+
+_OPEN = "open"
+"""Of an address: the layer that a link from Check opens, even where others are chosen."""
+
 
 _VISITOR = "visitor of the page Check"
 _ASKED = "check asked for"
+_KEPT = "files to check"
 _SHOWN = "report shown last, and what it is of"
 
 
@@ -44,10 +55,19 @@ def report_shown_last(of: Hashable) -> Hashable | None:
     return key if owner == of else None
 
 
-def explore_layer(name: str) -> None:
-    """Choose a layer for the page Explore, whatever the address asked for."""
-    choose_layers([name])
-    st.session_state[ASKED_LAYERS] = [name]
+def link_to_layer(name: str) -> dict[str, str]:
+    """The address under which Explore shows a layer of this network, for this image where it is a sample."""
+    view = {MODEL: chosen(MODEL), WEIGHTS: st.session_state[WEIGHTS], _OPEN: name}
+    return view | ({SAMPLE: chosen(SAMPLE)} if image_source() == SAMPLE else {})
+
+
+def take_linked_layer() -> None:
+    """Choose the layer of a link that was followed, whatever was chosen before."""
+    name = st.query_params.get(_OPEN)
+    if name is not None:
+        choose_layers([name])
+        st.session_state[ASKED_LAYERS] = [name]
+        del st.query_params[_OPEN]
 
 
 def settled_value(key: str, default: float) -> float:
@@ -59,3 +79,20 @@ def settled_value(key: str, default: float) -> float:
 def set_value(key: str, value: float) -> None:
     """Give a number's widget a value before it is shown and settled."""
     st.session_state[key] = value
+
+
+def take_files() -> None:
+    """Keep the files that were chosen: Streamlit forgets them once another page is shown."""
+    changed()
+    st.session_state[_KEPT] = list(st.session_state[FILES])
+
+
+def forget_files() -> None:
+    """Choose no files any more."""
+    changed()
+    st.session_state[_KEPT] = []
+
+
+def chosen_files() -> list[UploadedFile]:
+    """The files that were chosen last."""
+    return list(st.session_state.get(_KEPT, []))
