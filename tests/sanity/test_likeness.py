@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from hookviz import HookvizError, compare_layers, linear_cka
+from hookviz.sanity.paired_maps import paired_maps
 
 
 def randn(*shape: int, seed: int = 0) -> Tensor:
@@ -70,3 +71,14 @@ def test_layers_of_another_size_have_no_likeness_and_missing_ones_are_left_out()
     other = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3, stride=2)).eval()
     found = compare_layers(one, other, [(torch.randn(1, 3, 12, 12),)])
     assert [(row.layer, row.cka is None) for row in found] == [("0", False), ("1", True)]
+
+
+def test_maps_side_by_side_are_what_each_network_returned_first() -> None:
+    one, other = (nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(inplace=True)).train() for _ in range(2))
+    image = torch.randn(1, 3, 9, 9)
+    ours, theirs = paired_maps(one, other, (image,), "0")
+    with torch.no_grad():
+        np.testing.assert_array_equal(ours.maps, one[0](image)[0].numpy())
+        np.testing.assert_array_equal(theirs.maps, other[0](image)[0].numpy())
+    with pytest.raises(HookvizError):
+        paired_maps(one, other, (image,), "2")
