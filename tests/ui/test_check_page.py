@@ -426,6 +426,8 @@ def test_a_failure_is_a_sentence_and_the_next_start_begins_anew(caplog: pytest.L
         assert job is not None
         assert job.failure == said
     assert "ZeroDivisionError" in caplog.text
+    jobs.forget_failure("key")
+    assert jobs.job("key") is None
 
 
 def test_reports_and_measurements_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,12 @@ class Jobs:
             if key in self._jobs:
                 self._jobs[key].stopping = True
 
+    def forget_failure(self, key: Hashable) -> None:
+        """Let a job that failed be begun again."""
+        with self._lock:
+            if key in self._jobs and self._jobs[key].ended:
+                del self._jobs[key]
+
     def _do(self, key: Hashable, job: Job, work: Work) -> None:
         try:
             with self._turn:

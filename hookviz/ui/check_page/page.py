@@ -102,6 +102,7 @@ def _show_button(title: str, *, disabled: bool = False, start: tuple[Order, Mode
 def _start(order: Order, model: Model, images: Images) -> None:
     state.changed()
     state.ask_for_check(order.measured)
+    checks().judging.forget_failure(checks().report_key(order))
     checks().start(order, model, images)
 
 
@@ -117,7 +118,8 @@ def _show_status(order: Order) -> None:
     elif _judging(order) is not None:
         _show_judging(order)
     elif failed is not None and failed.failure:
-        st.error(sentence(failed.failure), icon=":material/error:")
+        reason = failed.failure.partition("; load_model(")[0]  # what to do in code
+        st.error(sentence(reason), icon=":material/error:")
     elif (part := _part(order)) is not None:
         st.caption(f"Stopped after {part.done:,} of {len(part.items):,} images; “Go on” looks at the others.")
     else:

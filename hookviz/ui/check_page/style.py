@@ -56,6 +56,7 @@ _CSS = """
 [class*="st-key-threshold-"] { margin-bottom: -.55rem; }
 @media (max-width: 640px) {
   .hv-trials { grid-template-columns: repeat(auto-fill, minmax(6.6rem, 1fr)); gap: .75rem; }
+  .hv-ridge img { width: 640px; max-width: none; }
   .hv-unreadable td { display: block; padding-right: 0; } .hv-unreadable td + td { border: 0; padding-top: 0; }
   .hv-verdict .words { font-size: 1.12rem; } .st-key-report-files { justify-content: flex-start; }
 }
