@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from hookviz.channels import channel_order, channel_statistics
@@ -24,6 +23,9 @@ from hookviz.views import (
     value_figure,
     vector_figure,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PER_PAGE = 64
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from hookviz.hooks import Estimate
+from hookviz.hooks.estimate import output_bytes
+from hookviz.types import LayerInfo
 from hookviz.ui import keeping as limits
 from hookviz.ui.keeping import Keeping, bytes_kept
 from hookviz.ui.style import escaped, show
@@ -14,10 +15,16 @@ from hookviz.ui.style import escaped, show
 _TITLES: dict[Keeping, str] = {"half": "Half precision", "statistics": "Statistics only"}
 
 
-def choose_keeping(estimate: Estimate, names: Sequence[str]) -> Keeping | None:
-    """How the chosen layers are kept; None where exact values would be too much and nothing else was chosen yet."""
-    needed = estimate.kept_by(names)
-    show(f'<p class="hv-quiet hv-cost">{escaped(_in_words(estimate, names, needed))}</p>')
+def show_cost(layers: Sequence[LayerInfo], names: Sequence[str], flops: int | None) -> None:
+    """What looking at the chosen layers takes, in one line; ``flops`` is None where nobody knows, or not yet."""
+    show(f'<p class="hv-quiet hv-cost">{escaped(_in_words(layers, names, flops))}</p>')
+
+
+def choose_keeping(needed: int) -> Keeping | None:
+    """How the chosen layers are kept, which take so many bytes.
+
+    None where exact values would be too much and nothing else was chosen yet.
+    """
     if needed <= limits.BYTES_PER_VIEW:
         return "exact"
     ways = [way for way in _TITLES if bytes_kept(needed, way) <= limits.BYTES_PER_VIEW]
@@ -36,14 +43,18 @@ def choose_keeping(estimate: Estimate, names: Sequence[str]) -> Keeping | None:
     return chosen
 
 
-def _in_words(estimate: Estimate, names: Sequence[str], needed: int) -> str:
-    parts = [f"{_short(estimate.parameters)} parameters"]
-    if estimate.flops:
-        parts.append(f"{_short(estimate.flops)} floating-point operations a forward")
+def bytes_needed(layers: Sequence[LayerInfo], names: Sequence[str]) -> int:
+    """What a recording of the named layers holds."""
+    return sum(output_bytes(info.outputs) for info in layers if info.name in names)
+
+
+def _in_words(layers: Sequence[LayerInfo], names: Sequence[str], flops: int | None) -> str:
+    parts = [f"{_short(layers[0].parameters)} parameters"]
+    if flops:
+        parts.append(f"{_short(flops)} floating-point operations a forward")
     if names:
-        parts.append(
-            f"{'this layer takes' if len(names) == 1 else f'these {len(names)} layers take'} {_megabytes(needed)}"
-        )
+        takes = "this layer takes" if len(names) == 1 else f"these {len(names)} layers take"
+        parts.append(f"{takes} {_megabytes(bytes_needed(layers, names))}")
     return " · ".join(parts)
 
 

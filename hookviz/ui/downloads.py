@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import streamlit as st
-from matplotlib.figure import Figure
 
 from hookviz.layer_picture import PAPER_DPI, Shown
 from hookviz.raw_arrays import raw_arrays
 from hookviz.types import LayerInfo
 from hookviz.views import figure_bytes, npz_bytes, statistics_csv
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def show_downloads(key: str, info: LayerInfo, shown: Shown, figure: Callable[[], Figure]) -> None:

@@ -16,7 +16,7 @@ from hookviz.models.checkpoints import CheckpointError
 from hookviz.models.model import UNTRAINED
 from hookviz.types import LayerInfo
 from hookviz.ui import resources, state
-from hookviz.ui.before_run import choose_keeping
+from hookviz.ui.before_run import bytes_needed, choose_keeping, show_cost
 from hookviz.ui.check_page.page import show_check_page
 from hookviz.ui.checkpoint_report import show_report
 from hookviz.ui.cycle_collector import set_aside
@@ -160,7 +160,10 @@ def _show_network(
         _show_answer(key, model, batch)
     layers = resources.get_layers((key[0], tuple(batch.shape)), model, batch)
     names = choose_layers(model, layers)
-    keeping = choose_keeping(resources.get_estimate((key[0], tuple(batch.shape)), model, batch), names)
+    cost = st.empty()
+    with cost:
+        show_cost(layers, names, flops=None)
+    keeping = choose_keeping(bytes_needed(layers, names))
     if keeping is not None:
         captured = resources.get_captures(key, model, batch, names, keeping)
         network = ShownNetwork(key, chosen, image)
@@ -168,6 +171,8 @@ def _show_network(
             _show_layers(network, {info.name: info for info in layers}, {name: captured[name] for name in names})
     if not names:
         st.info("Choose a layer above to see what it computed.", icon=":material/layers:")
+    with cost:  # behind the cards, since counting takes longer than a card
+        show_cost(layers, names, resources.get_estimate((key[0], tuple(batch.shape)), model, batch).flops)
     with device_place:
         _show_device(model)
     state.write_address(resources.default_weights(model.name))

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from hookviz.views.theme import Theme
 
@@ -30,6 +27,10 @@ class Canvas:
     @classmethod
     def blank(cls, width: float, height: float, theme: Theme) -> Canvas:
         """An empty figure, known to no one but its holder."""
+        # Here, so that the page's first mosaics, which are no figures, do not wait for them.
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
         figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor=theme.background)
         figure.set_layout_engine("none")
         FigureCanvasAgg(figure)
@@ -56,6 +57,8 @@ class Canvas:
 
     def swatch(self, left: float, top: float, side: float, colour: str) -> None:
         """A small square of one colour."""
+        from matplotlib.patches import Rectangle  # here for the same reason
+
         corner = (left / self.width, 1 - (top + side) / self.height)
         square = Rectangle(corner, side / self.width, side / self.height, transform=self.figure.transFigure)
         square.set(facecolor=colour, linewidth=0)

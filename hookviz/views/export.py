@@ -11,7 +11,6 @@ import zipfile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from matplotlib.backends.backend_pdf import PdfPages
 
 from hookviz.errors import ViewError
 
@@ -84,6 +83,8 @@ def pdf_bytes(figures: Iterable[Figure]) -> bytes:
         ViewError: No figure at all.
     """
     stream, number = io.BytesIO(), 0
+    from matplotlib.backends.backend_pdf import PdfPages  # here, since few people ask for one
+
     with PdfPages(stream, metadata={_DATE["pdf"]: None}) as pages:
         for number, figure in enumerate(figures, 1):  # noqa: B007 - how many there were counts afterwards
             with _drawing:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
-from matplotlib.figure import Figure
 
 from hookviz.hook_lab import LossChoice
 from hookviz.hooks import GradientFlow
@@ -20,6 +20,9 @@ from hookviz.ui.prediction_panel import data_url
 from hookviz.ui.sentences import one_sentence, sentence
 from hookviz.ui.style import badge, escaped, show, theme_name
 from hookviz.views import figure_bytes, gradient_flow_figure, number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _LAYER, _CHANNEL, _CLIP, _MAX_NORM = "gradient-layer", "gradient-channel", "clip-gradients", "max-norm"
 
