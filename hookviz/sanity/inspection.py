@@ -159,9 +159,17 @@ class Inspection:
         Raises:
             HookvizError: that image cannot be read any more.
         """
-        first = next(item for item in self.items if item.name == self.images[0].name)
-        self.stream = self._begin(self.subject.arguments(self.subject.batch(first.read())))
+        self.stream = self._begin(self.first_arguments())
         self.stream.tallies, self.stream.images = tallies, images
+
+    def first_arguments(self) -> tuple[Any, ...]:
+        """What the network is called with for the first image that could be used.
+
+        Raises:
+            HookvizError: it cannot be read any more.
+        """
+        first = next(item for item in self.items if item.name == self.images[0].name)
+        return self.subject.arguments(self.subject.batch(first.read()))
 
     def go_on_in_eval_mode(self) -> None:
         """Run the images to come in eval mode."""

@@ -16,16 +16,12 @@ from hookviz.samples import list_samples, sample_bytes
 from hookviz.types import LayerInfo
 from hookviz.ui import resources, state
 from hookviz.ui.card_channels import CardChannels
-from hookviz.ui.channel_mosaic import legend_markup
-from hookviz.ui.prediction_panel import data_url
+from hookviz.ui.mosaic_figure import show_mosaic_figure
 from hookviz.ui.sentences import one_sentence
 from hookviz.ui.shown_layers import order_of
-from hookviz.ui.style import escaped, show
-from hookviz.views import Mosaic, mosaic_picture, page_count
+from hookviz.views import mosaic_picture, page_count
 
 _IMAGE, _LAYER, _FILE = "image: ", "layer: ", "image: a file …"
-_WIDEST_TILE = 110
-"""CSS pixels, so that a few channels do not become posters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +52,9 @@ def show_comparison(channels: CardChannels) -> None:
             numbers = _choose_numbers(channels, common)
         left, right = st.columns(2, gap="medium")
         with left:
-            _show_one("This one", mosaic_picture(first, order=numbers, like=second, **display), first.shows)
+            show_mosaic_figure("This one", mosaic_picture(first, order=numbers, like=second, **display), first.shows)
         with right:
-            _show_one(other.title, mosaic_picture(second, order=numbers, like=first, **display), second.shows)
+            show_mosaic_figure(other.title, mosaic_picture(second, order=numbers, like=first, **display), second.shows)
     state.write_card(card)
 
 
@@ -127,25 +123,3 @@ def _choose_numbers(channels: CardChannels, common: int) -> list[int]:
         page = st.pagination(pages, key=key, width=min(pages, 7) * 44 + 100)
     numbers: list[int] = both[(page - 1) * PER_PAGE : page * PER_PAGE].tolist()
     return numbers
-
-
-def _show_one(title: str, picture: Mosaic, shows: str) -> None:
-    geometry = picture.geometry
-    cells = "".join(_cell(picture, place) for place in range(len(geometry.channels)))
-    widest = geometry.columns * _WIDEST_TILE
-    show(
-        f'<div class="hv-part-title">{escaped(title)}</div>'
-        f'<figure class="hv-mosaic" style="max-width:{widest}px"><img src="{data_url(picture.png)}" '
-        f'alt="{len(geometry.channels)} channels of {escaped(title)}">{cells}</figure>{legend_markup(picture, shows)}'
-    )
-
-
-def _cell(picture: Mosaic, place: int) -> str:
-    geometry = picture.geometry
-    left, top = geometry.corner(place)
-    return (
-        f'<span class="cell" style="left:{100 * left / geometry.width:.3f}%;top:{100 * top / geometry.height:.3f}%;'
-        f"width:{100 * geometry.tile_width / geometry.width:.3f}%;"
-        f'height:{100 * geometry.tile_height / geometry.height:.3f}%">'
-        f'<span class="number">{geometry.channels[place]}</span></span>'
-    )

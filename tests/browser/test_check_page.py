@@ -68,6 +68,8 @@ def test_from_files_to_a_layer_in_explore_and_back(visitor: Visitor, server: Ser
     expect(visitor.widget("unreadable")).to_contain_text("1 image could not be used")
     expect(visitor.widget("unreadable")).to_contain_text("broken.png")
 
+    expect(visitor.widget("check-side-by-side").locator("figure img")).to_have_count(2)
+
     read = json.loads(download(visitor, "JSON", tmp_path).read_text("utf-8"))
     assert [one["what"] for one in read["findings"]] == [one.what for one in said.findings]
 

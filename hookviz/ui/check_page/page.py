@@ -17,6 +17,7 @@ from hookviz.ui.check_page.checks import Order, checks, loading
 from hookviz.ui.check_page.findings_view import show_findings, show_unreadable, show_verdict
 from hookviz.ui.check_page.jobs import Job
 from hookviz.ui.check_page.report_files import show_report_files
+from hookviz.ui.check_page.side_by_side import show_side_by_side
 from hookviz.ui.check_page.sources import Images
 from hookviz.ui.check_page.style import apply_check_style
 from hookviz.ui.check_page.threshold_inputs import choose_thresholds
@@ -173,6 +174,9 @@ def _show_report(order: Order, images: int, explore: StreamlitPage) -> None:
         return
     state.report_shown(order.measured, key)
     _show(key, report, images, explore)
+    inspection = checks().inspection(order)
+    if inspection is not None and report.compared is not None:
+        show_side_by_side(key, order, inspection, report.compared)
 
 
 def _show(key: Hashable, report: Report, images: int, explore: StreamlitPage) -> None:
