@@ -45,12 +45,15 @@ class Shot:
     height: int
     theme: Literal["light", "dark"] = "light"
     phone: bool = False
+    check: bool = False
+    """Of the page Check, once it has a report; otherwise of Explore, once the first layer's channels are there."""
 
 
 SHOTS = (
     Shot("page.png", 1440, 1000),
     Shot("page-dark.png", 1440, 1000, theme="dark"),
     Shot("page-phone.png", 390, 844, phone=True),
+    Shot("check.png", 1440, 1000, check=True),
 )
 
 
@@ -109,7 +112,7 @@ def wait_for(address: str) -> None:
 
 
 def take(shot: Shot, browser: Browser, address: str) -> None:
-    """Open the page afresh and store a picture of its first screen once the first layer's channels are there."""
+    """Open the page afresh and store a picture of its first screen."""
     page = browser.new_page(
         viewport={"width": shot.width, "height": shot.height},
         color_scheme=shot.theme,
@@ -117,8 +120,13 @@ def take(shot: Shot, browser: Browser, address: str) -> None:
         is_mobile=shot.phone,
         has_touch=shot.phone,
     )
-    page.goto(address)
-    page.locator(".st-key-card-0 img").first.wait_for(timeout=MILLISECONDS_TO_COMPUTE)
+    if shot.check:
+        page.goto(f"{address}/check")
+        page.get_by_role("button", name="Check", exact=True).click(timeout=MILLISECONDS_TO_COMPUTE)
+        page.locator(".st-key-report").wait_for(timeout=MILLISECONDS_TO_COMPUTE)
+    else:
+        page.goto(address)
+        page.locator(".st-key-card-0 img").first.wait_for(timeout=MILLISECONDS_TO_COMPUTE)
     # Nothing is drawn any more: the page says that it is not running, and every picture has its size.
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for(timeout=MILLISECONDS_TO_COMPUTE)
     page.wait_for_function("[...document.images].every(image => image.complete && image.naturalWidth > 0)")

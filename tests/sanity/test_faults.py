@@ -6,7 +6,7 @@ the same in BGR, and a square picture is the same squashed; a network without ba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,14 +19,6 @@ from hookviz import Finding, Model, Report, check
 from scripts import train_digits_resnet
 from tests.sanity import networks
 from tests.sanity.networks import Known
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

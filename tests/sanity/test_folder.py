@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +21,6 @@ from hookviz.sanity.layer_stream import Place
 from hookviz.sanity.progress_file import ProgressFile
 from hookviz.sanity.subject import subject_of
 from tests.nets import ReusedReLUNet
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def write_digits(folder: Path, count: int) -> Path:

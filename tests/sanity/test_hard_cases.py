@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -14,14 +13,6 @@ from torch.nn.utils import prune
 
 from hookviz import Finding, HookvizError, Report, Thresholds, check, load_model, load_sample
 from tests.nets import CheckpointNet, DictOutputNet, FifthFailsNet, ResidualInplaceNet
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def images(count: int = 1, size: int = 12) -> Tensor:
