@@ -17,7 +17,7 @@ from hookviz import cli
 from hookviz.cli.patient_interrupt import PatientInterrupt
 from hookviz.sanity import inspection
 from tests.cli.checked import strict, write_digits, write_nets
-from tests.cli.shell import ROOT
+from tests.cli.shell import ROOT, interruptible
 
 IMAGES = 40
 COMMAND = ("check", "nets.py:slow", "digits", "--against", "none", "--json", "-")
@@ -106,12 +106,13 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_done(folder: Path, whole: Any) 
     """It comes in the middle of an image, and the image is finished first."""
     write_images(folder, IMAGES)
     (folder / "be slow").touch()
-    process = start("--progress")
-    assert process.stderr is not None
-    while process.stderr.readline() != f"hookviz: {IMAGES // 10} of {IMAGES} images\n":
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=60)
+    command = [sys.executable, "-m", "hookviz", *COMMAND, "--progress"]
+    with interruptible(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        while process.stderr.readline() != f"hookviz: {IMAGES // 10} of {IMAGES} images\n":
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert error.splitlines()[-1] == "hookviz: interrupted; the same command goes on from there."
     (folder / "be slow").unlink()
