@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,17 +13,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def interruptible(command: list[str], **settings: Any) -> Iterator[subprocess.Popen[Any]]:
-    """A process that heeds SIGINT, which jobs in the background ignore and hand down; it is gone after the block."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with subprocess.Popen(command, **settings) as process:
-            try:
-                yield process
-            finally:
-                process.kill()
-    finally:
-        signal.signal(signal.SIGINT, before)
+def started(command: list[str], **settings: Any) -> Iterator[subprocess.Popen[Any]]:
+    """A process that is gone after the block, whatever happens in it."""
+    with subprocess.Popen(command, **settings) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def python_m_hookviz(*words: str, **settings: Any) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ from hookviz import cli
 from hookviz.cli.patient_interrupt import PatientInterrupt
 from hookviz.sanity import inspection
 from tests.cli.checked import strict, write_digits, write_nets
-from tests.cli.shell import ROOT, interruptible
+from tests.cli.shell import ROOT, started
 
 IMAGES = 40
 COMMAND = ("check", "nets.py:slow", "digits", "--against", "none", "--json", "-")
@@ -107,7 +107,7 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_done(folder: Path, whole: Any) 
     write_images(folder, IMAGES)
     (folder / "be slow").touch()
     command = [sys.executable, "-m", "hookviz", *COMMAND, "--progress"]
-    with interruptible(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         while process.stderr.readline() != f"hookviz: {IMAGES // 10} of {IMAGES} images\n":
             assert process.poll() is None

@@ -16,7 +16,7 @@ from hookviz import cli
 from hookviz.cli import layers, models
 from hookviz.cli.console import Console
 from hookviz.cli.run import command_parser
-from tests.cli.shell import ROOT, interruptible, python_m_hookviz
+from tests.cli.shell import ROOT, python_m_hookviz, started
 
 COMMANDS = ["models", "layers", "grid", "stats", "predict", "check", "app"]
 
@@ -151,7 +151,7 @@ def test_a_real_interrupt_ends_quietly_with_130(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hookviz", "predict", "simple_cnn", "-", "--progress"]
     with (
         os.fdopen(writing, "wb"),
-        interruptible(command, cwd=ROOT, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
+        started(command, cwd=ROOT, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
     ):
         os.close(reading)
         assert process.stderr is not None
