@@ -21,10 +21,11 @@ from hookviz.models.timm_recipe import TimmRecipe
 _SIDE = 224
 """Pixels, where neither the network nor an example input says how large a picture it takes."""
 
-# What torchvision's and timm's ImageNet weights were trained with, and most networks trained since.
-_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-
 Normalization = tuple[tuple[float, ...], tuple[float, ...]]
+"""Mean and standard deviation per channel, of an image scaled to 0..1."""
+
+IMAGENET: Normalization = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+"""What torchvision's and timm's ImageNet weights were trained with, and most networks trained since."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +126,7 @@ def _preparation(
     height, width = (_SIDE, _SIDE) if example is None else example.shape[-2:]
     if channels not in {1, 3}:
         raise ModelError(f"The network takes {channels} channels; give it a prepare that makes them of a picture.")
-    normalization = (_MEAN, _STD) if channels == 3 else ((0.0,), (1.0,))
+    normalization = IMAGENET if channels == 3 else ((0.0,), (1.0,))
     numbers = "normalised as for ImageNet" if channels == 3 else "made grey from 0 to 1"
     said = f"The network has no prepare of its own, so the picture is cut to {width} × {height} and {numbers}."
     return lambda picture: _fitted(picture, channels, (height, width), normalization), normalization, said

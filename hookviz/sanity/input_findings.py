@@ -10,10 +10,11 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from hookviz.models.own_recipe import IMAGENET, Normalization
 from hookviz.models.preparation import Preparation
 from hookviz.sanity.findings import Finding, counted, percent
 from hookviz.sanity.input_mistakes import Way, nearest_way
-from hookviz.sanity.normalization import IMAGENET, Normalization, normalized, possible_range, unnormalized
+from hookviz.sanity.normalization import normalized, possible_range, unnormalized
 
 SAME = 0.005
 """Distance up to which an input is the recipe's own: libraries resize a little differently."""

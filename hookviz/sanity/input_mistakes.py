@@ -13,8 +13,9 @@ from torch import Tensor
 from torchvision.transforms import functional as transforms
 
 from hookviz.errors import HookvizError
+from hookviz.models.own_recipe import Normalization
 from hookviz.models.preparation import Preparation, as_rgb
-from hookviz.sanity.normalization import Normalization, normalized
+from hookviz.sanity.normalization import normalized
 
 Fit: TypeAlias = Literal["as meant", "squashed", "not resized", "nearest", "bilinear", "bicubic"]
 Colours: TypeAlias = Literal["RGB", "BGR"]

@@ -13,10 +13,11 @@ from PIL import Image
 from torch import Tensor, nn
 
 from hookviz.hooks import record
+from hookviz.models.own_recipe import Normalization
 from hookviz.models.preparation import Preparation
 from hookviz.sanity.answers import Answers, scores_in
 from hookviz.sanity.input_mistakes import RIGHT, SINGLE_MISTAKES, prepared
-from hookviz.sanity.normalization import Normalization, unnormalized
+from hookviz.sanity.normalization import unnormalized
 from hookviz.statistics import summarize
 from hookviz.types import Summary
 

@@ -179,7 +179,7 @@ def _channels(stream: LayerStream, what: str, limit: float) -> Iterator[Finding]
         ),
     }[what]
     where = f" in {counted(len(found), 'layer')}; most in" if len(found) > 1 else " in"
-    total = sum(int(one.sum()) for one in found.values()) if len(found) > 1 else int(mask.sum())
+    total = sum(int(one.sum()) for one in found.values())
     yield _finding(
         "warning" if share >= limit and (share < 1 or what == "constant") else "note",
         f"{what}_channels",

@@ -1,15 +1,9 @@
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import torch
 from torch import Tensor
 
-Normalization: TypeAlias = "tuple[tuple[float, ...], tuple[float, ...]]"
-"""Mean and standard deviation per channel, of an image scaled to 0..1."""
-
-IMAGENET: Normalization = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-"""What torchvision's and timm's ImageNet weights were trained with."""
+from hookviz.models.own_recipe import Normalization
 
 
 def normalized(unit: Tensor, normalization: Normalization) -> Tensor:

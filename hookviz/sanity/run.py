@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from hookviz.models import Model
-from hookviz.sanity.conclusions import conclude
+from hookviz.sanity.conclusions import Against, conclude
 from hookviz.sanity.inspection import Inspection
 from hookviz.sanity.items import Label, items_of
 from hookviz.sanity.progress_file import ProgressFile
@@ -30,7 +30,7 @@ def check(  # noqa: PLR0913  # all but two have defaults, and each says another 
     prepare: Prepare | None = None,
     weights: Any = "default",
     device: str | torch.device = "auto",
-    against: Model | nn.Module | Literal["untrained"] | None = "untrained",
+    against: Against = "untrained",
     thresholds: Thresholds | None = None,
     progress_file: str | Path | None = None,
     on_progress: OnProgress | None = None,

@@ -58,10 +58,6 @@ class Subject:
             batch = self.model.prepare(value)
         return self._fitting(batch)
 
-    def right_batch(self, image: Image.Image) -> Tensor | None:
-        """What the recipe makes of a picture; None where there is no recipe."""
-        return None if self.recipe is None else self.recipe.prepare(image)
-
     def arguments(self, batch: Tensor) -> tuple[Any, ...]:
         """What the network is called with."""
         return self.model.arguments(self._fitting(batch))
