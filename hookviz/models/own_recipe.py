@@ -63,15 +63,7 @@ class OwnRecipe(OnePicture):
         picture = first_frame(pictures)
         if self.example is not None and self.place is None:
             return _first_tensor(self.example)
-        try:
-            made = self.make(picture)
-        except HookvizError:
-            raise
-        except Exception as error:  # it is somebody else's code
-            raise ModelError(f"The network's prepare failed with {type(error).__name__}: {error}") from error
-        if not isinstance(made, Tensor):
-            raise ModelError(f"The network's prepare gives {type(made).__name__}; let it return a tensor (C, H, W).")
-        return made.unsqueeze(0) if made.ndim == 3 else made
+        return prepared_by(self.make, picture, whose="The network's prepare")
 
     def arguments(self, batch: Tensor) -> tuple[Any, ...]:
         """The batch, among the other arguments where there are any."""
@@ -111,6 +103,23 @@ class OwnRecipe(OnePicture):
     def note(self, pictures: Pictures) -> str:
         """Says what was assumed."""
         return " ".join(filter(None, (self.said, super().note(pictures))))
+
+
+def prepared_by(make: Callable[[Image.Image], Any], picture: Image.Image, *, whose: str) -> Tensor:
+    """What somebody's own function makes of a picture, with a batch axis; ``whose`` names it where it cannot be used.
+
+    Raises:
+        ModelError: it fails, or gives no tensor.
+    """
+    try:
+        made = make(picture)
+    except HookvizError:
+        raise
+    except Exception as error:  # it is somebody else's code
+        raise ModelError(f"{whose} failed with {type(error).__name__}: {error}") from error
+    if not isinstance(made, Tensor):
+        raise ModelError(f"{whose} gives {type(made).__name__}; let it return a tensor (C, H, W) or (1, C, H, W).")
+    return made.unsqueeze(0) if made.ndim == 3 else made
 
 
 def _preparation(

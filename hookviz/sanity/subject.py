@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from hookviz.errors import HookvizError, ModelError
 from hookviz.models import Model, load_model
-from hookviz.models.own_recipe import OwnRecipe
+from hookviz.models.own_recipe import OwnRecipe, prepared_by
 from hookviz.models.preparation import Preparation
 from hookviz.models.timm_recipe import TimmRecipe
 from hookviz.sanity.items import Content
@@ -53,7 +53,7 @@ class Subject:
         if isinstance(value, Tensor):
             batch = value
         elif self.prepare is not None:
-            batch = _prepared(self.prepare, value)
+            batch = prepared_by(self.prepare, value, whose="prepare")
         else:
             batch = self.model.prepare(value)
         return self._fitting(batch)
@@ -117,15 +117,3 @@ def _recipe(model: Model, prepare: Prepare | None) -> Preparation | None:
     if isinstance(config, dict):
         return TimmRecipe.of(config)
     return None if prepare is None or model.recipe.make is prepare else model.recipe
-
-
-def _prepared(prepare: Prepare, image: Image.Image) -> Tensor:
-    try:
-        made = prepare(image)
-    except HookvizError:
-        raise
-    except Exception as error:  # it is somebody else's code
-        raise ModelError(f"prepare failed with {type(error).__name__}: {error}") from error
-    if not isinstance(made, Tensor):
-        raise ModelError(f"prepare gives {type(made).__name__}; let it return a tensor (C, H, W) or (1, C, H, W).")
-    return made.unsqueeze(0) if made.ndim == 3 else made
