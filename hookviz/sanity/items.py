@@ -94,14 +94,14 @@ def _each(images: Any) -> Iterator[Item]:
     elif isinstance(images, Item):
         yield images
     elif isinstance(images, Sequence) and not isinstance(images, bytes):
-        yield from _numbered([item for one in images for item in _each(one)])
+        yield from numbered([item for one in images for item in _each(one)])
     else:
         raise HookvizError(
             f"{type(images).__name__} is no image; pass a path, a folder, a PIL image, a tensor, or a list of these."
         )
 
 
-def _numbered(items: list[Item]) -> Iterator[Item]:
+def numbered(items: Sequence[Item]) -> Iterator[Item]:
     """Names told apart: a second item of the same name gets a number."""
     seen: dict[str, int] = {}
     for item in items:

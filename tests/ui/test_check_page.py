@@ -29,7 +29,8 @@ from hookviz.ui.check_page.folders import named_folders, pictures_in
 from hookviz.ui.check_page.jobs import Job, Jobs
 from hookviz.ui.check_page.page import progress_words
 from hookviz.ui.check_page.report_files import file_name, strict_json
-from hookviz.ui.check_page.sources import File, names_classes, of_files, of_folder
+from hookviz.ui.check_page.sources import names_classes, of_files, of_folder
+from hookviz.ui.sidebar import ChosenImage
 from hookviz.ui.start_options import StartOptions, read_options, start_options
 from tests.nets import fingerprint, hook_count, same
 from tests.ui.test_hooks_page import markup
@@ -328,7 +329,7 @@ def test_labels_are_offered_where_a_folder_is_called_like_a_class(tmp_path: Path
 
 def test_files_are_known_by_content_and_order() -> None:
     model = load_model("simple_cnn")
-    first, second = File("a.png", sample_bytes("digit_3")), File("a.png", sample_bytes("digit_8"))
+    first, second = ChosenImage(sample_bytes("digit_3"), "a.png"), ChosenImage(sample_bytes("digit_8"), "a.png")
     images = of_files(model, [first, second])
     assert [one.name for one in images.items] == ["a.png", "a.png (2)"]
     assert images.key == of_files(model, [first, second]).key
@@ -339,7 +340,7 @@ def test_what_no_page_asks_about_ends_and_keeps_what_was_done(monkeypatch: pytes
     """C75: the tab was closed."""
     monkeypatch.setattr(jobs_module, "PATIENCE", 0.05)
     made, model = Checks(), load_model("simple_cnn")
-    images = of_files(model, [File(f"{one}.png", sample_bytes("digit_3")) for one in range(40)])
+    images = of_files(model, [ChosenImage(sample_bytes("digit_3"), f"{one}.png") for one in range(40)])
     order = Order("m", images.key, "untrained", Thresholds(), "visitor")
     made.start(order, model, images)
     wait_for(lambda: not made.inspecting._jobs)
@@ -358,7 +359,7 @@ def test_two_visitors_do_not_mix(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Inspection, "step", held)
     made, model = Checks(), load_model("simple_cnn")
-    images = of_files(model, [File(f"{one}.png", sample_bytes("digit_3")) for one in range(3)])
+    images = of_files(model, [ChosenImage(sample_bytes("digit_3"), f"{one}.png") for one in range(3)])
     one, other = (Order("m", images.key, "untrained", Thresholds(), who) for who in ("one", "other"))
     for order in (one, other):
         made.start(order, model, images)
@@ -383,7 +384,7 @@ def test_the_same_check_of_many_visitors_runs_once_the_turn_comes(monkeypatch: p
 
     monkeypatch.setattr(Inspection, "step", noted)
     made, model = Checks(), load_model("simple_cnn")
-    images = of_files(model, [File("a.png", sample_bytes("digit_3"))])
+    images = of_files(model, [ChosenImage(sample_bytes("digit_3"), "a.png")])
     for visitor in range(10):
         made.start(Order("m", images.key, "untrained", Thresholds(), str(visitor)), model, images)
     wait_for(lambda: not made.inspecting._jobs)
@@ -435,7 +436,7 @@ def test_reports_and_measurements_are_bounded(monkeypatch: pytest.MonkeyPatch) -
     made, model = Checks(), load_model("simple_cnn")
     orders = []
     for sample in ("digit_3", "digit_8"):
-        images = of_files(model, [File("a.png", sample_bytes(sample))])
+        images = of_files(model, [ChosenImage(sample_bytes(sample), "a.png")])
         orders.append(Order("m", images.key, "untrained", Thresholds(), "visitor"))
         made.start(orders[-1], model, images)
         wait_for(lambda: not made.inspecting._jobs)
@@ -488,7 +489,7 @@ def test_json_has_no_numbers_that_are_not_finite(monkeypatch: pytest.MonkeyPatch
     model = load_model("simple_cnn")
     order = Order("m", "k", "nothing", Thresholds(), "visitor")
     made = Checks()
-    images = of_files(model, [File("a.png", sample_bytes("digit_3"))])
+    images = of_files(model, [ChosenImage(sample_bytes("digit_3"), "a.png")])
     made.start(order, model, images)
     wait_for(lambda: not made.inspecting._jobs)
     inspection = made.inspection(order)

@@ -14,7 +14,6 @@ from hookviz.ui.check_page.folders import allowed_folders, pictures_in
 from hookviz.ui.check_page.sources import (
     MOST_BYTES,
     MOST_IMAGES,
-    File,
     Images,
     names_classes,
     of_files,
@@ -93,7 +92,7 @@ def _choose_files(model: Model) -> Images | str:
             f"These are {len(uploads):,} files of {sum(one.size for one in uploads) / 2**20:,.0f} MB; the page checks "
             f"at most {MOST_IMAGES} and {MOST_BYTES // 2**20} MB at once, check() in Python any number."
         )
-    return of_files(model, [File(one.name, one.getvalue()) for one in uploads])
+    return of_files(model, [ChosenImage(one.getvalue(), one.name) for one in uploads])
 
 
 def _show_kept(names: Sequence[str]) -> None:

@@ -12,9 +12,9 @@ from hookviz.images.reading import read_image
 from hookviz.models import Model, load_frames
 from hookviz.sanity import Item
 from hookviz.sanity.answers import label_index
-from hookviz.sanity.items import Content
+from hookviz.sanity.items import Content, numbered
 from hookviz.ui import resources
-from hookviz.ui.resources import MOVING, digest
+from hookviz.ui.resources import MOVING
 from hookviz.ui.sidebar import ChosenImage
 
 MOST_IMAGES = 500
@@ -32,34 +32,15 @@ class Images:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file that somebody uploaded."""
-
-    name: str
-    content: bytes
-    second: bytes | None = None
-
-    @property
-    def key(self) -> str:
-        """What it is known by."""
-        return " ".join(digest(one) for one in (self.content, self.second) if one is not None)
-
-
 def of_sidebar(model: Model, image: ChosenImage) -> Images:
     """The one image that the other pages show."""
-    return of_files(model, [File(image.title, image.content, image.second)])
+    return of_files(model, [image])
 
 
-def of_files(model: Model, files: Sequence[File]) -> Images:
+def of_files(model: Model, files: Sequence[ChosenImage]) -> Images:
     """Files in the order of choosing; a second one of the same name gets a number."""
-    names: dict[str, int] = {}
-    items = []
-    for file in files:
-        names[file.name] = names.get(file.name, 0) + 1
-        name = file.name if names[file.name] == 1 else f"{file.name} ({names[file.name]})"
-        items.append(Item(name, _reading(model, file)))
-    return Images(_key([f"{item.name} {file.key}" for item, file in zip(items, files, strict=True)]), tuple(items))
+    items = tuple(numbered([Item(file.title, _reading(model, file)) for file in files]))
+    return Images(_key([f"{item.name} {file.key}" for item, file in zip(items, files, strict=True)]), items)
 
 
 def of_folder(folder: str, pictures: Sequence[Item], most: int, *, labelled: bool) -> Images:
@@ -78,7 +59,7 @@ def names_classes(pictures: Sequence[Item], model: Model) -> bool:
     return any(label_index(one, count, model.categories) is not None for one in folders)
 
 
-def _reading(model: Model, file: File) -> Callable[[], Content]:
+def _reading(model: Model, file: ChosenImage) -> Callable[[], Content]:
     """What reads a file: of a network that takes several frames, what it makes of them."""
 
     def read() -> Content:
