@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import re
 from collections import defaultdict
@@ -89,12 +88,11 @@ class _Node(NamedTuple):
 
 def _trace(module: nn.Module, args: tuple[Any, ...]) -> tuple[dict[_Place, list[_Node]], set[str]]:
     """FX's operations that return tensors, which a run on the meta device tells, and all the names that FX gave."""
-    import torchvision.ops
-    from torchvision.models.feature_extraction import NodePathTracer  # slow to load, and needed by few
+    from hookviz.hooks.fx_tracer import PrivateTracer  # slow to load, and needed by few
 
-    tracer = NodePathTracer(autowrap_modules=(math, torchvision.ops))
+    tracer = PrivateTracer()
     graph = tracer.trace(module)
-    run = _TensorNodes(fx.GraphModule(tracer.root, graph))
+    run = _TensorNodes(module, graph)
     with random_state_kept(module), torch.no_grad():
         run.run(*args)
     nodes: dict[_Place, list[_Node]] = defaultdict(list)
@@ -113,8 +111,8 @@ class _TensorNodes(fx.Interpreter):
     An item of a tuple is no operation: no torch function is called for it.
     """
 
-    def __init__(self, module: fx.GraphModule) -> None:
-        super().__init__(module)
+    def __init__(self, module: nn.Module, graph: fx.Graph) -> None:
+        super().__init__(module, graph=graph)  # a GraphModule would leave its code behind, in a cache of torch's
         self.shapes: dict[str, _Shapes] = {}
 
     def run_node(self, n: fx.Node) -> Any:

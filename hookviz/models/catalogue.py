@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
-from warnings import catch_warnings
 
 import torch
 from torch import nn
@@ -15,7 +14,7 @@ from hookviz.class_names import numbered_class_names
 from hookviz.errors import ModelError, UnknownModelError
 from hookviz.models import efficientnet_lite, own, simple_cnn, timm_models, torchvision_models
 from hookviz.models.architecture import Architecture, Description, OnProgress
-from hookviz.models.checkpoints import SUFFIXES, CheckpointReport, CheckpointWarning, load_checkpoint
+from hookviz.models.checkpoints import SUFFIXES, CheckpointReport, fill_from_checkpoint
 from hookviz.models.device import OnNote, choose_device, is_out_of_memory, out_of_memory_note, place, warn_note
 from hookviz.models.initialization import seeded_initialization, skipped_initialization
 from hookviz.models.model import UNTRAINED, Model
@@ -167,8 +166,7 @@ def _own_built(name: str, weights: WeightsChoice) -> _Built:
 
 
 def _filled(module: nn.Module, checkpoint: Any, source: str, described_by: Description) -> _Built:
-    with catch_warnings(action="ignore", category=CheckpointWarning):  # the note says it
-        report = load_checkpoint(module, checkpoint)
+    report = fill_from_checkpoint(module, checkpoint)  # what stays random, the note says
     name = report.name or "own weights"
     return _Built(module, name, f"{source}, values of {name}", described_by, report)
 

@@ -6,6 +6,7 @@ import copy
 import gc
 import math
 import operator
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -399,3 +400,67 @@ def test_operators_go_by_fx_names() -> None:
     assert torch.equal(rec["truediv"].output, x / 2)
     assert torch.equal(rec["mod"].output, x % 2)
     assert torch.equal(rec[expected[-1]].output, out)
+
+
+def test_others_compute_while_one_network_s_operations_are_named() -> None:
+    """C15: FX alone would replace every module's call meanwhile, for all threads."""
+    tracing, go_on = threading.Event(), threading.Event()
+
+    class Waiting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(3, 4)
+
+        def forward(self, x: Any) -> Any:
+            if isinstance(x, fx.Proxy):
+                tracing.set()
+                go_on.wait(30)
+            return self.linear(x) + 1
+
+    as_found = {name: getattr(nn.Module, name) for name in ("__call__", "__getattr__")}
+    net, x = TwoBranchNet().eval(), torch.randn(1, 3)
+    wanted, names = net(x), [info.name for info in list_operations(net, x)]
+    found: dict[str, list[str]] = {}
+
+    def visit(visitor: str, network: nn.Module) -> None:
+        found[visitor] = [info.name for info in list_operations(network, x)]
+
+    first = threading.Thread(target=visit, args=("first", Waiting()))
+    second = threading.Thread(target=visit, args=("second", net))
+    try:
+        first.start()
+        assert tracing.wait(30)
+        assert {name: getattr(nn.Module, name) for name in as_found} == as_found
+        assert torch.equal(net(x), wanted)
+        second.start()
+    finally:
+        go_on.set()
+        first.join(30)
+        second.join(30)
+    assert found == {"first": ["add"], "second": names}
+    assert {name: getattr(nn.Module, name) for name in as_found} == as_found
+    assert torch.equal(net(x), wanted)
+
+
+def test_naming_operations_leaves_classes_and_functions_as_they_were() -> None:
+    """Registries that a network's classes keep, the functions that FX takes as one step, torch's cache of code."""
+    registry: list[type] = []
+
+    class Registered(nn.Module):
+        def __init_subclass__(cls) -> None:
+            registry.append(cls)
+
+    class Net(Registered):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(1))
+
+        def forward(self, x: Tensor) -> Any:
+            return torchvision.ops.stochastic_depth(x * self.scale, 0.0, "row", self.training) + math.sqrt(x.shape[0])
+
+    functions = vars(math) | vars(torchvision.ops)
+    sources = len(fx.graph_module._loader.eval_cache)
+    assert [info.name for info in list_operations(Net(), torch.ones(4, 2))] == ["mul", "add"]
+    assert registry == [Net]
+    assert vars(math) | vars(torchvision.ops) == functions
+    assert len(fx.graph_module._loader.eval_cache) == sources

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hookviz.models.checkpoints.heads import fit_head
-from hookviz.models.checkpoints.loading import CheckpointWarning, load_checkpoint
+from hookviz.models.checkpoints.loading import CheckpointWarning, fill_from_checkpoint, load_checkpoint
 from hookviz.models.checkpoints.matching import match_checkpoint
 from hookviz.models.checkpoints.reading import SUFFIXES, read_checkpoint
 from hookviz.models.checkpoints.report import CheckpointError, CheckpointReport
@@ -13,6 +13,7 @@ __all__ = [
     "CheckpointError",
     "CheckpointReport",
     "CheckpointWarning",
+    "fill_from_checkpoint",
     "fit_head",
     "load_checkpoint",
     "match_checkpoint",

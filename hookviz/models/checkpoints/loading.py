@@ -28,6 +28,14 @@ def load_checkpoint(module: nn.Module, source: CheckpointSource | Mapping[str, A
     Raises:
         CheckpointError: the file cannot be read, or does not fit; then ``error.report`` has the comparison.
     """
+    report = fill_from_checkpoint(module, source)
+    if report.random_layers:
+        warn(report.verdict, CheckpointWarning, stacklevel=2)
+    return report
+
+
+def fill_from_checkpoint(module: nn.Module, source: CheckpointSource | Mapping[str, Any]) -> CheckpointReport:
+    """Do what :func:`load_checkpoint` does, for who reads ``random_layers``: nothing is warned of."""
     state = source if isinstance(source, Mapping) else read_checkpoint(source)
     matched = match(module, state)
     report = matched.report
@@ -41,8 +49,6 @@ def load_checkpoint(module: nn.Module, source: CheckpointSource | Mapping[str, A
             report,
         ) from error
     _fill(module, matched)
-    if report.random_layers:
-        warn(report.verdict, CheckpointWarning, stacklevel=2)
     return report
 
 
