@@ -7,7 +7,7 @@ lose a hook; everything here registers under one lock.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal
@@ -34,7 +34,7 @@ from hookviz.hooks.hook_kinds import (
 from hookviz.hooks.inplace import in_place_operation
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.registered import calling_place, forget_registered, note_registered, registered
-from hookviz.hooks.shared_hook import SharedHook, SharedRegistration
+from hookviz.hooks.shared_hook import SharedRegistration
 
 __all__ = [
     "BoundEdit",
@@ -98,21 +98,19 @@ class HookHandles:
 
     def add_shared(
         self,
-        layers: Mapping[str, nn.Module],
-        function: Callable[..., object],
+        names: LayerNames,
+        layers: Set[str],
+        hook: BoundHook,
         kind: Literal["forward", "forward_pre"],
         **options: bool,
     ) -> None:
-        """Register one hook on many layers at once, fast; it looks, and changes nothing.
-
-        ``function`` gets the layer's name and what torch's hook gets after the module. Raises as ``add`` does.
-        """
-        plain = {name: module for name, module in layers.items() if not isinstance(module, torch.jit.ScriptModule)}
-        hook = SharedHook(layers, function)
-        for module in [one for name, one in layers.items() if name not in plain]:
+        """Register one hook on many layers at once, fast; ``layers`` are names of ``names``. Raises as ``add`` does."""
+        modules = names.modules(layers)
+        scripted = {type(module) for module in modules if isinstance(module, torch.jit.ScriptModule)}
+        for module in [one for one in modules if type(one) in scripted] if scripted else ():
             self.add(module, hook, kind, **options)  # torch says what it thinks of that
         with _registering:
-            registration = SharedRegistration(plain, hook, kind, options)
+            registration = SharedRegistration(modules, hook, kind, options)
             self._shared.append(registration)
             note_registered(registration.number, hook, None, calling_place())
 

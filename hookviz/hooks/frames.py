@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from types import FrameType
+from typing import Any
 
 import torch
 from torch import nn
 
 _CALL = nn.Module._call_impl.__code__
-_tracing_state = torch._C._get_tracing_state
-_graph_task = torch._C._current_graph_task_id
+tracing_state = torch._C._get_tracing_state
+graph_task = torch._C._current_graph_task_id
 
 
 def is_backward() -> bool:
     """Whether this thread is inside a backward pass, where only checkpoints run modules, to recompute."""
-    return bool(_graph_task() != -1)
+    return bool(graph_task() != -1)
 
 
 def is_replay() -> bool:
     """Whether modules are being run for another purpose than their results: traced, or recomputed by a checkpoint."""
-    return _tracing_state() is not None or is_backward()
+    return tracing_state() is not None or bool(graph_task() != -1)
 
 
 def is_call_of(frame: FrameType, module: nn.Module) -> bool:
@@ -32,6 +33,15 @@ def is_call_of(frame: FrameType, module: nn.Module) -> bool:
 def calls_under_way(module: nn.Module) -> int:
     """How many calls of ``module`` this thread is inside of."""
     return sum(is_call_of(frame, module) for frame in _callers())
+
+
+def outermost_call(modules: Collection[int]) -> Mapping[str, Any] | None:
+    """Of the calls that this thread is inside of, give the outermost of a module with one of these ids.
+
+    It is what torch's frame holds: ``self``, ``args``, ``kwargs``.
+    """
+    calls = [frame.f_locals for frame in _callers() if frame.f_code is _CALL]
+    return next((call for call in reversed(calls) if id(call["self"]) in modules), None)
 
 
 def is_inside_checkpoint() -> bool:

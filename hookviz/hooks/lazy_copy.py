@@ -7,7 +7,7 @@ before it is called, and a plain copy is made wherever anything is unusual.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 import torch
 from torch import Tensor, nn
@@ -32,6 +32,14 @@ _keys = torch._C._dispatch_keys
 _PLAIN = _keys(torch.empty(0)).raw_repr()
 """Dense, strided, on the CPU; not quantised, conjugated, negated, batched by vmap, nor made in inference mode."""
 
+_REAL = frozenset(
+    {
+        *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+        *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    }
+)
+"""Numbers that are neither conjugated nor quantised."""
+
 
 class LazyCopies:
     """Copies the tensors that were made in a run; parameters, buffers and what the caller passed are copied at once."""
@@ -44,25 +52,24 @@ class LazyCopies:
     def begin(self, arguments: object) -> None:
         """Start a run with these arguments."""
         if self._safe:
-            self._foreign = set(_storages(_weights(self._modules)))
-            self._foreign.update(_storages(tensor for _, tensor in leaves(arguments, Tensor)))
+            self._foreign = _storages([*_weights(self._modules), *(tensor for _, tensor in leaves(arguments, Tensor))])
 
     def copy(self, tensor: Tensor) -> Tensor:
         """Copy a tensor: as ``snapshot`` does, but perhaps later, when somebody is about to write into either."""
-        if (
-            not self._safe
-            or type(tensor) is not Tensor  # a subclass may be anything
-            or _keys(tensor).raw_repr() != _PLAIN
-        ):
+        if not self._safe or type(tensor) is not Tensor:  # a subclass may be anything
             return snapshot(tensor)
-        storage = tensor.untyped_storage()
-        # Part of a larger memory would keep all of it.
-        if storage._cdata in self._foreign or storage.nbytes() != tensor.nbytes:
+        # Asking torch for the keys takes as long as the copy.
+        if not (tensor.dtype in _REAL and tensor.is_cpu) and _keys(tensor).raw_repr() != _PLAIN:
             return snapshot(tensor)
         try:
-            return (tensor.detach() if tensor.requires_grad else tensor)._lazy_clone()
-        except RuntimeError:  # the memory is not torch's own, but numpy's or a file's
+            storage = tensor.untyped_storage()
+            # Part of a larger memory would keep all of it.
+            if storage._cdata in self._foreign or storage.nbytes() != tensor.nbytes or tensor.is_inference():
+                return snapshot(tensor)
+            copied = (tensor.detach() if tensor.requires_grad else tensor)._lazy_clone()
+        except RuntimeError:  # the memory is numpy's or a file's, or there is none: sparse, batched by vmap
             return snapshot(tensor)
+        return snapshot(tensor) if copied.is_inference() else copied
 
     def end(self, output: object) -> None:
         """End a run: what the caller gets is ordinary memory again, shared with nothing."""
@@ -72,17 +79,14 @@ class LazyCopies:
                     tensor.data_ptr()  # the right to write is asked for here, so torch copies what is marked
 
 
-def _weights(modules: Collection[nn.Module]) -> Iterator[Tensor]:
-    for module in modules:
-        for tensor in (*module._parameters.values(), *module._buffers.values()):
-            if tensor is not None:
-                yield tensor
+def _weights(modules: Iterable[nn.Module]) -> list[Tensor]:
+    owned = [own for module in modules for own in (module._parameters, module._buffers) if own]
+    return [tensor for own in owned for tensor in own.values() if tensor is not None]
 
 
-def _storages(tensors: Iterable[Tensor]) -> Iterator[int]:
+def _storages(tensors: Collection[Tensor]) -> set[int]:
     """Say which memory tensors are in, whatever views of it they are; those without any of their own are left out."""
-    for tensor in tensors:
-        try:
-            yield tensor.untyped_storage()._cdata
-        except (NotImplementedError, RuntimeError, ValueError):  # sparse, batched by vmap, of a lazy module
-            continue
+    try:
+        return {tensor.untyped_storage()._cdata for tensor in tensors}
+    except (NotImplementedError, RuntimeError, ValueError):  # sparse, batched by vmap, of a lazy module
+        return set().union(*(_storages([tensor]) for tensor in tensors)) if len(tensors) > 1 else set()

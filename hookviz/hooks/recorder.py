@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -12,11 +13,13 @@ from torch import Tensor, nn
 from hookviz.errors import GradientError
 from hookviz.hooks.attach import Hook, HookHandles
 from hookviz.hooks.failure import failed_layer, has_raised
-from hookviz.hooks.frames import calls_under_way, is_inside_checkpoint, is_replay
+from hookviz.hooks.frames import calls_under_way, is_inside_checkpoint, is_replay, outermost_call
 from hookviz.hooks.gradient_capture import GradientCapture, InputEdges
 from hookviz.hooks.lazy_copy import LazyCopies
 from hookviz.hooks.names import LayerNames
+from hookviz.hooks.output_hook import OutputHook, Returned
 from hookviz.hooks.recording import Call, Recording
+from hookviz.hooks.shared_hook import SharedHook
 from hookviz.hooks.snapshot import Keep, Keeper
 from hookviz.hooks.stopping import ForwardStopped, Stopper
 from hookviz.hooks.structure import argument_infos, leaves, map_leaves, tensor_info, tensor_infos
@@ -59,46 +62,80 @@ class Recorder:
         self._gradients = GradientCapture(handles, Keeper(keep))
         self._stopper = Stopper(names, chosen) if wanted.stop else None
         self.stopped: ForwardStopped | None = None
+        is_plain = keep is None and not wanted.calls_beforehand
+        self._outputs = OutputHook(names, self._copies, self._begin_further_in) if is_plain else None
         self._outermost: str | None = None
-        self._depth = 0
+        self._ends_seen: set[str] = set()
         self._received: dict[str, list[_Received]] = defaultdict(list)
 
     def install(self) -> None:
         """Put the hooks on: brackets where a run may begin, captures where something is kept."""
         chosen = set(self._chosen)
-        bracketed = self._names.above(chosen) | {""} | (chosen if self._wanted.calls_beforehand else set())
-        self._add(bracketed, self._enter, "forward_pre", with_kwargs=True)
+        if self._outputs:
+            self._handles.add_shared(self._names, chosen, self._outputs, "forward")
+            self._ends_seen = {""} if len(chosen) == len(self._names) else {""} | self._bracketed - chosen
+        else:
+            self._add(chosen - self._bracketed, self._capture, "forward")
+            self._add(chosen & self._bracketed, self._close, "forward", always_call=True)
+            self._ends_seen = self._bracketed - chosen
+        self._add(self._ends_seen, self._leave, "forward", always_call=True)
+        # A run mostly begins with the root; where it does not, the first layer to return will find out.
+        self._add(
+            self._bracketed if self._wanted.calls_beforehand else {""}, self._enter, "forward_pre", with_kwargs=True
+        )
         if self._wanted.inputs or self._wanted.gradients:
             self._add(chosen, self._receive, "forward_pre", with_kwargs=True)
-        self._add(chosen - bracketed, self._capture, "forward")
-        self._add(chosen & bracketed, self._close, "forward", always_call=True)
-        self._add(bracketed - chosen, self._leave, "forward", always_call=True)
+
+    @cached_property
+    def _bracketed(self) -> set[str]:
+        """Where a run may begin: the layers that others are in, and those that are to be seen before they run."""
+        return self._names.above(self._chosen) | {""} | set(self._chosen if self._wanted.calls_beforehand else ())
 
     def _add(self, layers: set[str], method: Hook, kind: Literal["forward", "forward_pre"], **options: bool) -> None:
-        layers_by_name = {name: module for name, module in self._names.items() if name in layers}
-        if layers_by_name:
-            self._handles.add_shared(layers_by_name, method, kind, **options)
+        if layers:
+            self._handles.add_shared(self._names, layers, SharedHook(self._names, method), kind, **options)
 
     def _enter(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Begin a run with the outermost call; of the calls inside it, only those of the same layer count."""
-        if self._outermost not in {None, name} or is_replay():
-            return
-        # Torch does not tell of a run that Ctrl-C ended.
-        if self._depth and calls_under_way(self._names[name]) <= self._depth:
-            self._depth = 0
-        if not self._depth:
-            self._outermost = name
+        """Begin a run with the outermost call."""
+        if not is_replay() and not self._is_inside_run(name):
             self._begin_run(name, args, kwargs)
-        self._depth += 1
+
+    def _is_inside_run(self, name: str) -> bool:
+        if self._outermost is None:
+            return False
+        if name and name != self._outermost:
+            return True
+        # Torch does not tell of a run that Ctrl-C ended.
+        return calls_under_way(self._names[self._outermost]) > (name == self._outermost)
 
     def _begin_run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._outermost = name
         self._run = self._recording.begin_run()
         self._received.clear()
         self._copies.begin((args, kwargs))
+        if self._outputs:
+            self._outputs.returned = self._run.returned
         if self._wanted.gradients:
             _check_gradients_can_flow(self._names[name], (args, kwargs))
         if self._stopper:
             self._stopper.begin(name, (args, kwargs))
+
+    def _begin_further_in(self, name: str, args: tuple[Any, ...], output: Any) -> Returned:
+        """Begin a run with a call that no hook announced; a layer in it has just returned."""
+        call = outermost_call(set(map(id, self._names.modules(self._bracketed))))
+        outermost = name if call is None else self._names.by_id[id(call["self"])]
+        if call is not None and outermost != name:
+            self._begin_run(outermost, call["args"], call["kwargs"])
+            self._see_end_of(outermost)
+        else:  # a chosen layer called by itself, with nothing around it that is watched
+            self._run = self._recording.begin_run()
+            self._copies.begin((args, output))
+        return self._run.returned
+
+    def _see_end_of(self, name: str) -> None:
+        if self._outputs and name not in self._ends_seen:
+            self._ends_seen.add(name)
+            self._add({name}, self._leave, "forward", always_call=True)
 
     def _receive(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not is_replay():
@@ -112,9 +149,8 @@ class Recorder:
     def _capture(self, name: str, args: tuple[Any, ...], output: Any) -> None:
         if is_replay():
             return
-        if self._outermost is None:  # a chosen layer called by itself, with nothing around it that is watched
-            self._run = self._recording.begin_run()
-            self._copies.begin((args, output))
+        if self._outermost is None:
+            self._begin_further_in(name, args, output)
         infos = None if self._keeper.keeps_tensors else tensor_infos(output)
         call = self._run.new_call(name, self._keeper.value(name, output), infos)
         if self._received:
@@ -144,26 +180,35 @@ class Recorder:
 
     def _leave(self, name: str, _: Any, output: Any) -> None:
         """End the run with the outermost call; torch calls this also when the module raised."""
-        if name != self._outermost or is_replay():
+        if self._outermost not in {None, name} or is_replay():
             return
-        self._depth -= 1
-        if self._depth:
-            return
-        if has_raised(self._names[name]):
+        module = self._names[name]
+        if has_raised(module):
             self.note_failure(sys.exception())
+        elif self._outermost is None or calls_under_way(module) > 1:
+            return
         else:
             self._copies.end(output)
         self._outermost = None
+        if self._outputs:
+            self._outputs.returned = None
 
     def note_failure(self, error: BaseException | None) -> None:
-        """Say in the recording which layer an error came from, if it came from one."""
+        """Say in the recording which layer an error came from, if it came from one; once, wherever it passes."""
         failed = None if error is None else failed_layer(error, self._names)
-        if error is None or failed is None or self._recording.failed is not None:
+        if error is None or failed is None or any(map(_is_own, getattr(error, "__notes__", ()))):
             return
         if self._outermost is None:  # a chosen layer called by itself
             self._run = self._recording.begin_run()
         self._run.failed = failed
-        error.add_note(f"hookviz: {failed}")
+        error.add_note(f"{_NOTE}{failed}")
+
+
+_NOTE = "hookviz: "
+
+
+def _is_own(note: str) -> bool:
+    return note.startswith(_NOTE)
 
 
 class _Received:

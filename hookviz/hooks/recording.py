@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -12,6 +13,7 @@ from hookviz.hooks.structure import map_leaves, tensor_infos
 from hookviz.types import TensorInfo
 
 _MISSING = object()
+_sorting = threading.Lock()
 
 
 @dataclass(slots=True)
@@ -257,7 +259,9 @@ class Run(Mapping[str, LayerCalls]):
         self._chosen = chosen
         self._canonical = canonical
         self._network = network
-        self._layers: dict[str, LayerCalls] = {}
+        self.returned: list[tuple[str, Any]] = []
+        """Layers that have returned, and their outputs: where a forward leaves them without waiting for more."""
+        self._sorted: dict[str, LayerCalls] = {}
 
     def __getitem__(self, name: str) -> LayerCalls:
         layer = self._canonical.get(name)
@@ -295,12 +299,28 @@ class Run(Mapping[str, LayerCalls]):
 
         ``output_info`` describes the tensors it returned, where others were kept.
         """
-        calls = self._layers.get(layer)
-        if calls is None:
-            calls = self._layers[layer] = LayerCalls(layer)
-        call = Call(layer, len(calls), output, output_info)
-        calls.append(call)
-        return call
+        return _add_call(self._layers, layer, output, output_info)
+
+    @property
+    def _layers(self) -> dict[str, LayerCalls]:
+        if self.returned:
+            with _sorting:  # several threads may read, while another is still running the network
+                number = len(self.returned)
+                for layer, output in self.returned[:number]:
+                    _add_call(self._sorted, layer, output, None)
+                del self.returned[:number]
+        return self._sorted
+
+
+def _add_call(
+    layers: dict[str, LayerCalls], layer: str, output: Any, output_info: tuple[TensorInfo, ...] | None
+) -> Call:
+    calls = layers.get(layer)
+    if calls is None:
+        calls = layers[layer] = LayerCalls(layer)
+    call = Call(layer, len(calls), output, output_info)
+    calls.append(call)
+    return call
 
 
 class Recording(Mapping[str, LayerCalls]):

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from operator import attrgetter
 from typing import Any, Literal
 
+import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.hooks.bound_hook import BoundHook, looking
+from hookviz.hooks.names import LayerNames
 
+function_modes = torch._C._len_torch_function_stack
 _PLACES: dict[str, str] = {"forward": "_forward_hooks", "forward_pre": "_forward_pre_hooks"}
 
 
@@ -24,9 +28,9 @@ class SharedHook(BoundHook):
 
     __slots__ = ("_layers", "_names")
 
-    def __init__(self, layers: Mapping[str, nn.Module], function: Callable[..., object]) -> None:
+    def __init__(self, layers: LayerNames, function: Callable[..., object]) -> None:
         self._layers = layers  # what is alive keeps its id
-        self._names = {id(module): name for name, module in layers.items()}
+        self._names = layers.by_id
         self._thread = threading.get_ident()
         self.function = function
 
@@ -34,6 +38,9 @@ class SharedHook(BoundHook):
         """Run the function where it belongs, and nothing elsewhere."""
         name = self._names.get(id(module))
         if name is None or threading.get_ident() != self._thread:
+            return
+        if not function_modes():  # nobody is there to take what hookviz does for the network's own
+            self.function(name, *arguments)
             return
         outer = looking.on
         looking.on = True
@@ -48,16 +55,17 @@ class SharedRegistration:
 
     def __init__(
         self,
-        layers: Mapping[str, nn.Module],
-        hook: SharedHook,
+        modules: Sequence[nn.Module],
+        hook: BoundHook,
         kind: Literal["forward", "forward_pre"],
         options: Mapping[str, bool],
     ) -> None:
         place = _PLACES[kind]
         marks = [f"{place}_{_MARKS[option]}" for option, given in options.items() if given]
-        modules = [vars(module) for module in layers.values()]
-        self._kept_in: list[MutableMapping[int, Any]] = [one[place] for one in modules]
-        self._marked_in: list[MutableMapping[int, bool]] = [one[mark] for one in modules for mark in marks]
+        self._kept_in: list[MutableMapping[int, Any]] = list(map(attrgetter(place), modules))
+        self._marked_in: list[MutableMapping[int, bool]] = []
+        for mark in marks:
+            self._marked_in.extend(map(attrgetter(mark), modules))
         self.number = RemovableHandle(OrderedDict()).id
         for hooks in self._kept_in:
             hooks[self.number] = hook
