@@ -91,3 +91,5 @@ def _recorded(
         except BaseException as error:
             recorder.note_failure(error)
             raise
+        finally:
+            recorder.close()

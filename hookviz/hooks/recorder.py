@@ -193,6 +193,10 @@ class Recorder:
         if self._outputs:
             self._outputs.returned = None
 
+    def close(self) -> None:
+        """Let go of the hook that holds this recorder, so that what was kept goes with the recording at once."""
+        self._outputs = None
+
     def note_failure(self, error: BaseException | None) -> None:
         """Say in the recording which layer an error came from, if it came from one; once, wherever it passes."""
         failed = None if error is None else failed_layer(error, self._names)

@@ -256,6 +256,21 @@ def test_a_forward_without_gradients_keeps_no_graph() -> None:
     assert all(tensor.grad_fn is None for tensor in kept)
 
 
+def test_memory_of_outputs_goes_with_the_last_name_without_the_garbage_collector() -> None:
+    """C24: what a plain recording kept is there for the next one to use again."""
+    net, x = ResidualInplaceNet(), picture(1, 3, 8, 8)
+    gc.collect()
+    gc.disable()
+    try:
+        with record(net) as rec:
+            net(x)
+        watched = [weakref.ref(rec["conv"].output), weakref.ref(rec), weakref.ref(net)]
+        del rec, net
+        assert [one() for one in watched] == [None] * 3
+    finally:
+        gc.enable()
+
+
 def test_memory_goes_with_the_last_name_without_the_garbage_collector() -> None:
     """C24: no reference cycle holds activations, gradients or the model."""
     net, x = ResidualInplaceNet(), picture(1, 3, 8, 8).requires_grad_()
@@ -315,6 +330,87 @@ def test_parts_called_by_themselves_are_runs() -> None:
     assert [list(run) for run in rec.runs] == [["features.0", "features.3"], ["features.0"]]
     assert features.shape == (1, 512, 1, 1)
     assert rec.not_called == ("features.3", "classifier.0")
+
+
+class PartedNet(nn.Module):
+    """Two parts; the first begins by giving on its input, and fails on vectors of three after one layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Identity(), nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True)), nn.Identity())
+        self.head = nn.Sequential(nn.Linear(4, 2))
+
+    def forward(self, x: Tensor) -> Any:
+        return self.head(self.body(x))
+
+
+PARTS = ["body.0", "body.1.0", "body.1.1", "body.1", "body.2", "body"]
+
+
+@pytest.mark.parametrize("options", [{}, {"inputs": True}, {"keep": torch.clone}], ids=str)
+def test_parts_of_a_wholly_recorded_network_are_runs_too(options: dict[str, Any]) -> None:
+    """Whatever is called by itself: a part, a part of that, one layer, the whole; each run is exact."""
+    net, x = PartedNet(), picture(1, 4)
+    called = [net.get_submodule(one) for one in ("body", "body.1", "body.1.0", "", "body")]
+    with torch.no_grad():
+        expected = [clones_at_hook_time(one, x) for one in called]
+        with record(net, keep_runs=True, **options) as rec:
+            outputs = [one(x) for one in called]
+            x.zero_()
+            for output in outputs:
+                output.mul_(2)
+    whole = [*PARTS, "head.0", "head", ""]
+    assert [list(run) for run in rec.runs] == [PARTS, PARTS[1:4], ["body.1.0"], whole, PARTS]
+    prefixes = ["body", "body.1", "body.1.0", "", "body"]
+    for run, prefix, (_, values) in zip(rec.runs, prefixes, expected, strict=True):
+        for name, calls in values.items():
+            assert same([call.output for call in run[".".join(filter(None, (prefix, name)))]], calls)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_part_that_is_broken_off_leaves_the_next_runs_clean(error: type[BaseException]) -> None:
+    """C65: torch tells its hooks of no KeyboardInterrupt."""
+    net, x = PartedNet(), picture(1, 4)
+
+    def broken(_: Tensor) -> Tensor:
+        raise error("here")
+
+    with torch.no_grad(), record(net) as rec:
+        net.body[2].forward = broken
+        with pytest.raises(error):
+            net.body(x)
+        assert list(rec) == ["body.0", "body.1.0", "body.1.1", "body.1"]
+        if error is ValueError:
+            assert rec.failed is not None
+            assert rec.failed.layer == "body.2"
+        del net.body[2].forward
+        net(x)
+        assert rec.failed is None
+        assert list(rec) == [*PARTS, "head.0", "head", ""]
+        net.body(x)
+        assert list(rec) == PARTS
+    assert hook_count(net) == 0
+
+
+@pytest.mark.parametrize("attempt", range(20))
+def test_a_recording_that_several_threads_read_at_once_is_read_whole(attempt: int) -> None:
+    """C15: calls are put in order when they are first asked for."""
+    net, x = ReusedReLUNet(), picture(1, 4)
+    with torch.no_grad(), record(net) as rec:
+        net(x)
+    found: list[dict[str, int]] = []
+    together = threading.Barrier(4)
+
+    def read() -> None:
+        together.wait()
+        found.append({name: len(calls) for name, calls in rec.items()})
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [{"first": 1, "relu": 2, "second": 1, "": 1}] * 4
 
 
 def test_copy_made_while_recording_does_not_write_into_the_record() -> None:
