@@ -7,7 +7,7 @@ lose a hook; everything here registers under one lock.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal
@@ -99,14 +99,14 @@ class HookHandles:
     def add_shared(
         self,
         names: LayerNames,
-        layers: Set[str],
+        layers: Iterable[str],
         hook: BoundHook,
         kind: Literal["forward", "forward_pre"],
         **options: bool,
     ) -> None:
         """Register one hook on many layers at once, fast; ``layers`` are names of ``names``. Raises as ``add`` does."""
         modules = names.modules(layers)
-        scripted = {type(module) for module in modules if isinstance(module, torch.jit.ScriptModule)}
+        scripted = {kind for kind in set(map(type, modules)) if issubclass(kind, torch.jit.ScriptModule)}
         for module in [one for one in modules if type(one) in scripted] if scripted else ():
             self.add(module, hook, kind, **options)  # torch says what it thinks of that
         with _registering:

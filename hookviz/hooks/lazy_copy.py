@@ -25,10 +25,14 @@ _PAST_TORCH = frozenset(
 """Names in a network's code by which memory is reached that torch does not watch, or made larger, which torch 2.14
 cannot do with memory that is marked to be copied on writing."""
 
-CAN_WAIT = hasattr(Tensor, "_lazy_clone")
-"""Whether torch has the function; it may go as it came."""
+CAN_WAIT = hasattr(Tensor, "_lazy_clone") and hasattr(torch._C, "_storage_Use_Count")
+"""Whether torch has the functions; they may go as they came."""
 
 _keys = torch._C._dispatch_keys
+_holders = getattr(torch._C, "_storage_Use_Count", lambda _: 0)
+_TENSOR_AND_STORAGE = 2
+"""Who holds the memory of a tensor without views: it, and the Python object of its storage."""
+
 _PLAIN = _keys(torch.empty(0)).raw_repr()
 """Dense, strided, on the CPU; not quantised, conjugated, negated, batched by vmap, nor made in inference mode."""
 
@@ -46,30 +50,50 @@ class LazyCopies:
 
     def __init__(self, modules: Collection[nn.Module]) -> None:
         self._safe = CAN_WAIT and not uses_any(_PAST_TORCH, modules)
+        self._waits = False
         self._modules = modules
-        self._foreign: set[int] = set()
+        self._buffers: set[int] = set()
+        self._arguments: set[int] = set()
+        self._weights: set[int] | None = None
 
     def begin(self, arguments: object) -> None:
         """Start a run with these arguments."""
-        if self._safe:
-            self._foreign = _storages([*_weights(self._modules), *(tensor for _, tensor in leaves(arguments, Tensor))])
+        self._waits = self._safe and not torch.is_inference_mode_enabled()
+        if self._waits:
+            self._arguments = _storages([tensor for _, tensor in leaves(arguments, Tensor)])
+            owners = [module for module in self._modules if module._buffers]
+            self._buffers = {id(buffer) for module in owners for buffer in module._buffers.values()}
+            self._weights = None
 
     def copy(self, tensor: Tensor) -> Tensor:
         """Copy a tensor: as ``snapshot`` does, but perhaps later, when somebody is about to write into either."""
-        if not self._safe or type(tensor) is not Tensor:  # a subclass may be anything
+        if not self._waits or type(tensor) is not Tensor:  # a subclass may be anything
             return snapshot(tensor)
         # Asking torch for the keys takes as long as the copy.
         if not (tensor.dtype in _REAL and tensor.is_cpu) and _keys(tensor).raw_repr() != _PLAIN:
             return snapshot(tensor)
         try:
             storage = tensor.untyped_storage()
-            # Part of a larger memory would keep all of it.
-            if storage._cdata in self._foreign or storage.nbytes() != tensor.nbytes or tensor.is_inference():
+            memory = storage._cdata
+            if (
+                storage.nbytes() != tensor.nbytes  # part of a larger memory would keep all of it
+                or memory in self._arguments
+                or id(tensor) in self._buffers
+                or (_holders(memory) > _TENSOR_AND_STORAGE and memory in self._memory_of_weights())
+            ):
                 return snapshot(tensor)
             copied = (tensor.detach() if tensor.requires_grad else tensor)._lazy_clone()
         except RuntimeError:  # the memory is numpy's or a file's, or there is none: sparse, batched by vmap
             return snapshot(tensor)
-        return snapshot(tensor) if copied.is_inference() else copied
+        return (
+            snapshot(tensor) if copied.is_inference() else copied
+        )  # made in inference mode, it has no place in a graph
+
+    def _memory_of_weights(self) -> set[int]:
+        # Only now, since a run without views asks for it never.
+        if self._weights is None:
+            self._weights = _storages(_weights(self._modules))
+        return self._weights
 
     def end(self, output: object) -> None:
         """End a run: what the caller gets is ordinary memory again, shared with nothing."""

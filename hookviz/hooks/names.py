@@ -6,7 +6,6 @@ import difflib
 import re
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from fnmatch import translate
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import torch
@@ -64,7 +63,9 @@ class LayerNames(Mapping[str, nn.Module]):
         pairs = _named(self.root)
         self._modules = dict(pairs)
         self._canonical = dict(zip(self._modules, self._modules, strict=True))
-        if len({id(layer) for _, layer in pairs}) < len(pairs):
+        self.by_id: Mapping[int, str] = {id(layer): name for name, layer in pairs}
+        """The layers' names by the ids of their modules."""
+        if len(self.by_id) < len(pairs):
             self._list_each_once(pairs)
         is_wrapper = list(self.root._modules) == [_WRAPPED]
         for name, canonical in list(self._canonical.items()) if prefix or is_wrapper else ():
@@ -81,6 +82,7 @@ class LayerNames(Mapping[str, nn.Module]):
             if canonical is name:
                 self._modules.setdefault(name, layer)
             self._canonical.setdefault(name, canonical)
+        self.by_id = first
 
     def __getitem__(self, name: str) -> nn.Module:
         return self._modules[self.canonical(name)]
@@ -105,11 +107,6 @@ class LayerNames(Mapping[str, nn.Module]):
     def modules(self, layers: Iterable[str]) -> list[nn.Module]:
         """The modules listed under these names."""
         return [self._modules[name] for name in layers]
-
-    @cached_property
-    def by_id(self) -> Mapping[int, str]:
-        """The layers' names by the ids of their modules."""
-        return {id(module): name for name, module in self._modules.items()}
 
     @property
     def aliases(self) -> Mapping[str, str]:
@@ -203,7 +200,7 @@ def _named(root: nn.Module) -> list[tuple[str, nn.Module]]:
     """Every name of every module, wrappers of ``torch.compile`` folded away where that leaves names distinct."""
     pairs = [("", root)]
     _add_paths(root, "", pairs)
-    if not any(_COMPILED in name for name, _ in pairs):
+    if _COMPILED not in " ".join([name for name, _ in pairs]):
         return pairs
     pairs = [
         (name, module)

@@ -72,7 +72,7 @@ class Recorder:
         """Put the hooks on: brackets where a run may begin, captures where something is kept."""
         chosen = set(self._chosen)
         if self._outputs:
-            self._handles.add_shared(self._names, chosen, self._outputs, "forward")
+            self._handles.add_shared(self._names, self._chosen, self._outputs, "forward")
             self._ends_seen = {""} if len(chosen) == len(self._names) else {""} | self._bracketed - chosen
         else:
             self._add(chosen - self._bracketed, self._capture, "forward")

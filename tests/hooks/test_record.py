@@ -347,7 +347,7 @@ class PartedNet(nn.Module):
 PARTS = ["body.0", "body.1.0", "body.1.1", "body.1", "body.2", "body"]
 
 
-@pytest.mark.parametrize("options", [{}, {"inputs": True}, {"keep": torch.clone}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"inputs": True}, {"keep": torch.clone}], ids=["outputs", "inputs", "keep"])
 def test_parts_of_a_wholly_recorded_network_are_runs_too(options: dict[str, Any]) -> None:
     """Whatever is called by itself: a part, a part of that, one layer, the whole; each run is exact."""
     net, x = PartedNet(), picture(1, 4)
