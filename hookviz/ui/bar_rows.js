@@ -1,6 +1,6 @@
 // Rows of bars, each a button. What a row opens is looked for until it is there.
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export default function ({ parentElement, data: [data], setTriggerValue }) {
   const place = parentElement.querySelector(".bar-rows")
   const focused = [...place.querySelectorAll("button")].indexOf(place.getRootNode().activeElement)
   place.setAttribute("aria-label", data.label)

@@ -5,7 +5,7 @@
 const cards = (globalThis.hookvizCards ??= new Map())
 const mosaics = new WeakMap()
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export default function ({ parentElement, data: [data], setTriggerValue }) {
   const root = parentElement.querySelector(".hv-channels")
   if (!mosaics.has(root)) mosaics.set(root, new Mosaic(root, cardOf(data.card)))
   const mosaic = mosaics.get(root)

@@ -7,7 +7,7 @@ const cards = (globalThis.hookvizCards ??= new Map())
 const times = new WeakMap()
 const timers = new WeakMap()
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export default function ({ parentElement, data: [data], setTriggerValue }) {
   if (!cards.has(data.card)) cards.set(data.card, { number: data.card, open: null, turn: 0 })
   const card = cards.get(data.card)
   const root = parentElement.querySelector(".hv-photo")

@@ -7,7 +7,7 @@ const BLOCKS_KEPT = 16
 const cards = (globalThis.hookvizCards ??= new Map())
 const readouts = new WeakMap()
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export default function ({ parentElement, data: [data], setTriggerValue }) {
   const line = parentElement.querySelector(".hv-readout")
   if (!readouts.has(line)) readouts.set(line, new Readout(line, data.card))
   const readout = readouts.get(line)

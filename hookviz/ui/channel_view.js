@@ -2,7 +2,7 @@
 
 const cards = (globalThis.hookvizCards ??= new Map())
 
-export default function ({ parentElement, data }) {
+export default function ({ parentElement, data: [data] }) {
   if (!cards.has(data.card)) cards.set(data.card, { number: data.card, open: null, turn: 0 })
   const card = cards.get(data.card)
   const place = parentElement.querySelector(".hv-channel")

@@ -2,7 +2,7 @@
 
 const cards = (globalThis.hookvizCards ??= new Map())
 
-export default function ({ data, setTriggerValue }) {
+export default function ({ data: [data], setTriggerValue }) {
   if (!cards.has(data.card)) cards.set(data.card, { number: data.card, open: null, turn: 0 })
   const card = cards.get(data.card)
   const wire = (choice) => {

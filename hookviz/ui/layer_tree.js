@@ -5,7 +5,7 @@ const SECONDS_OF_REFUSAL = 5
 
 const trees = new WeakMap()
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export default function ({ parentElement, data: [data], setTriggerValue }) {
   const place = parentElement.querySelector(".layer-tree")
   if (!trees.has(place)) trees.set(place, new LayerTree(place))
   const tree = trees.get(place)

@@ -4,7 +4,7 @@
 const cards = (globalThis.hookvizCards ??= new Map())
 const pictures = new WeakMap()
 
-export default function ({ parentElement, data, setTriggerValue }) {
+export default function ({ parentElement, data: [data], setTriggerValue }) {
   const root = parentElement.querySelector(".hv-places")
   if (!pictures.has(root)) pictures.set(root, new PositionPicture(root))
   const picture = pictures.get(root)
