@@ -249,9 +249,10 @@ class FailedLayer:
 
 
 class Run(Mapping[str, LayerCalls]):
-    """One call of the recorded network: its layers in the order in which they first returned.
+    """One call of the recorded network, or of a part of it: its layers in the order in which they first returned.
 
-    ``failed`` is the layer that broke the run off, or None. Any name of a layer leads to it.
+    ``failed`` is the layer that broke the run off, or None. A part that is called by itself and breaks off before one
+    of its layers has returned leaves no run where the block catches the error. Any name of a layer leads to it.
     """
 
     def __init__(self, chosen: Sequence[str], canonical: Mapping[str, str], network: str) -> None:
