@@ -380,17 +380,23 @@ def test_panel_keeps_the_scale_of_the_layer_and_the_colours_of_the_tile(visitor:
 
 def test_values_are_asked_for_only_by_who_stays_on_one(visitor: Visitor) -> None:
     """A click by itself sends pictures of a channel, not the page's values, which are ten times as much."""
-    received: list[int] = []
-    visitor.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(len(frame))))
+    received: list[bytes] = []
+
+    def keep(frame: str | bytes) -> None:
+        received.append(frame.encode() if isinstance(frame, str) else frame)
+
+    visitor.page.on("websocket", lambda socket: socket.on("framereceived", keep))
     visitor.open(**VIEW, layer="conv1")
     root(visitor).press("Enter")
     expect_open(visitor, 0)
-    visitor.idle()
-    received.clear()
     root(visitor).press("ArrowRight")
     expect_open(visitor, 1)
     visitor.idle()
-    assert 5_000 < sum(received) < 400_000
+    assert sum(map(len, received)) > 5_000
+    assert [len(frame) for frame in received if b'"values": "' in frame] == []
+    root(visitor).hover()
+    visitor.idle()
+    assert len([frame for frame in received if b'"values": "' in frame]) == 1
 
 
 def test_no_log_line_comes_from_all_this(visitor: Visitor, server: Server, tmp_path: Path) -> None:
