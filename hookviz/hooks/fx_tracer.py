@@ -86,11 +86,15 @@ class PrivateTracer(NodePathTracer):  # type: ignore[misc]  # torchvision ships 
         }
         try:
             for module, cls in originals.items():
-                module.__class__ = traced[cls]
+                _become(module, traced[cls])
             yield
         finally:
             for module, cls in originals.items():
-                module.__class__ = cls
+                _become(module, cls)
+
+
+def _become(module: nn.Module, cls: type[nn.Module]) -> None:
+    object.__setattr__(module, "__class__", cls)  # a network may have a __setattr__ of its own
 
 
 def _name_after(cls: type, body: dict[str, Any]) -> None:
