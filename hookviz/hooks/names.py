@@ -60,13 +60,12 @@ class LayerNames(Mapping[str, nn.Module]):
 
     def __init__(self, module: nn.Module) -> None:
         self.root, prefix = _unwrapped(module)
-        pairs = _named(self.root)
-        self._modules = dict(pairs)
-        self._canonical = dict(zip(self._modules, self._modules, strict=True))
-        self.by_id: Mapping[int, str] = {id(layer): name for name, layer in pairs}
+        self._modules = _named(self.root)
+        self._canonical = {name: name for name in self._modules}
+        self.by_id: Mapping[int, str] = {id(layer): name for name, layer in self._modules.items()}
         """The layers' names by the ids of their modules."""
-        if len(self.by_id) < len(pairs):
-            self._list_each_once(pairs)
+        if len(self.by_id) < len(self._modules):
+            self._list_each_once()
         is_wrapper = list(self.root._modules) == [_WRAPPED]
         for name, canonical in list(self._canonical.items()) if prefix or is_wrapper else ():
             if prefix:
@@ -74,14 +73,10 @@ class LayerNames(Mapping[str, nn.Module]):
             if is_wrapper and name.startswith(f"{_WRAPPED}."):
                 self._canonical.setdefault(name.removeprefix(f"{_WRAPPED}."), canonical)
 
-    def _list_each_once(self, pairs: Iterable[tuple[str, nn.Module]]) -> None:
-        self._modules, self._canonical = {}, {}
+    def _list_each_once(self) -> None:
         first: dict[int, str] = {}
-        for name, layer in pairs:
-            canonical = first.setdefault(id(layer), name)
-            if canonical is name:
-                self._modules.setdefault(name, layer)
-            self._canonical.setdefault(name, canonical)
+        self._canonical = {name: first.setdefault(id(layer), name) for name, layer in self._modules.items()}
+        self._modules = {name: self._modules[name] for name in first.values()}
         self.by_id = first
 
     def __getitem__(self, name: str) -> nn.Module:
@@ -196,26 +191,28 @@ def unknown_layer(name: str, known: Iterable[str], where: str) -> UnknownLayerEr
     return UnknownLayerError(f"no layer {name!r} in {where}; {hint}")
 
 
-def _named(root: nn.Module) -> list[tuple[str, nn.Module]]:
+def _named(root: nn.Module) -> dict[str, nn.Module]:
     """Every name of every module, wrappers of ``torch.compile`` folded away where that leaves names distinct."""
-    pairs = [("", root)]
-    _add_paths(root, "", pairs)
-    if _COMPILED not in " ".join([name for name, _ in pairs]):
-        return pairs
-    pairs = [
-        (name, module)
-        for name, module in pairs
+    found = {"": root}
+    _add_paths(root, "", found)
+    if _COMPILED not in " ".join(found):
+        return found
+    found = {
+        name: module
+        for name, module in found.items()
         if not (_COMPILED in module._modules and type(module).__name__ == "OptimizedModule")
-    ]
-    taken = {name for name, _ in pairs}
-    folded = [(".".join(part for part in name.split(".") if part != _COMPILED), name, module) for name, module in pairs]
-    return [(short if short == name or short not in taken else name, module) for short, name, module in folded]
+    }
+    named: dict[str, nn.Module] = {}
+    for name, module in found.items():
+        folded = ".".join(part for part in name.split(".") if part != _COMPILED)
+        named.setdefault(folded if folded == name or folded not in found else name, module)
+    return named
 
 
-def _add_paths(module: nn.Module, prefix: str, pairs: list[tuple[str, nn.Module]]) -> None:
+def _add_paths(module: nn.Module, prefix: str, found: dict[str, nn.Module]) -> None:
     """What ``named_modules(remove_duplicate=False)`` gives below a module, in a fraction of its time."""
     for key, child in module._modules.items():
         if child is not None:
-            pairs.append((prefix + key, child))
+            found[prefix + key] = child
             if child._modules:
-                _add_paths(child, f"{prefix}{key}.", pairs)
+                _add_paths(child, f"{prefix}{key}.", found)
