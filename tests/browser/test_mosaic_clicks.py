@@ -267,6 +267,7 @@ def test_keyboard_alone_reaches_everything(visitor: Visitor) -> None:
     press("PageDown")
     expect_open(visitor, 17, card=1)
     expect(root(visitor, 1)).to_be_focused()
+    visitor.idle()
     press("End")
     expect_open(visitor, 511, card=1)
     assert visitor.idle().channel_numbers(1) == list(range(448, 512))
