@@ -106,7 +106,7 @@ class HookHandles:
     ) -> None:
         """Register one hook on many layers at once, fast; ``layers`` are names of ``names``. Raises as ``add`` does."""
         modules = names.modules(layers)
-        scripted = {kind for kind in set(map(type, modules)) if issubclass(kind, torch.jit.ScriptModule)}
+        scripted = {one for one in set(map(type, modules)) if issubclass(one, torch.jit.ScriptModule)}
         for module in [one for one in modules if type(one) in scripted] if scripted else ():
             self.add(module, hook, kind, **options)  # torch says what it thinks of that
         with _registering:

@@ -22,7 +22,7 @@ def is_backward() -> bool:
 
 def is_replay() -> bool:
     """Whether modules are being run for another purpose than their results: traced, or recomputed by a checkpoint."""
-    return tracing_state() is not None or bool(graph_task() != -1)
+    return tracing_state() is not None or is_backward()
 
 
 def is_call_of(frame: FrameType, module: nn.Module) -> bool:

@@ -85,9 +85,8 @@ class LazyCopies:
             copied = (tensor.detach() if tensor.requires_grad else tensor)._lazy_clone()
         except RuntimeError:  # the memory is numpy's or a file's, or there is none: sparse, batched by vmap
             return snapshot(tensor)
-        return (
-            snapshot(tensor) if copied.is_inference() else copied
-        )  # made in inference mode, it has no place in a graph
+        # What was made in inference mode has no place in a graph.
+        return snapshot(tensor) if copied.is_inference() else copied
 
     def _memory_of_weights(self) -> set[int]:
         # Only now, since a run without views asks for it never.

@@ -6,14 +6,16 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import torch
 from torch import Tensor, nn
 
 from hookviz.hooks.bound_hook import BoundHook, looking
 from hookviz.hooks.frames import graph_task, tracing_state
 from hookviz.hooks.lazy_copy import LazyCopies
 from hookviz.hooks.names import LayerNames
-from hookviz.hooks.shared_hook import function_modes
 from hookviz.hooks.structure import map_leaves
+
+_function_modes = torch._C._len_torch_function_stack
 
 Returned: TypeAlias = "list[tuple[str, Any]]"
 """Layers and what they returned, in order."""
@@ -45,7 +47,7 @@ class OutputHook(BoundHook):
         if name is None or threading.get_ident() != self._thread or graph_task() != -1 or tracing_state() is not None:
             return
         returned = self._begin(name, args, output) if self.returned is None else self.returned
-        if type(output) is Tensor and not function_modes():
+        if type(output) is Tensor and not _function_modes():  # nobody is there to take the copy for the network's own
             returned.append((name, self._copies.copy(output)))
         else:
             returned.append((name, self._structure(output)))

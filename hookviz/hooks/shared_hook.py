@@ -12,14 +12,12 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from operator import attrgetter
 from typing import Any, Literal
 
-import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.hooks.bound_hook import BoundHook, looking
 from hookviz.hooks.names import LayerNames
 
-function_modes = torch._C._len_torch_function_stack
 _PLACES: dict[str, str] = {"forward": "_forward_hooks", "forward_pre": "_forward_pre_hooks"}
 
 
@@ -38,9 +36,6 @@ class SharedHook(BoundHook):
         """Run the function where it belongs, and nothing elsewhere."""
         name = self._names.get(id(module))
         if name is None or threading.get_ident() != self._thread:
-            return
-        if not function_modes():  # nobody is there to take what hookviz does for the network's own
-            self.function(name, *arguments)
             return
         outer = looking.on
         looking.on = True

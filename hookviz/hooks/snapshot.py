@@ -45,7 +45,7 @@ class Keeper:
     def value(self, layer: str, value: Any) -> Any:
         """Keep every tensor of a structure."""
         if isinstance(value, Tensor):
-            return self._copy(value) if self._keep is None else self.tensor(layer, value)
+            return self.tensor(layer, value)
         return map_leaves(value, Tensor, lambda _, tensor: self.tensor(layer, tensor))
 
     def tensor(self, layer: str, tensor: Tensor) -> Any:
