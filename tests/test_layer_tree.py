@@ -5,8 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hookviz.hooks import list_layers, list_operations
-from hookviz.hooks.choices import with_operations
+from hookviz.hooks.operations import list_all
 from hookviz.layer_tree import TreeRow, layer_rows, opened
 from hookviz.types import LayerInfo
 
@@ -33,7 +32,7 @@ class FourBlocksNet(nn.Module):
 
 def rows_of(net: nn.Module, *shape: int) -> list[TreeRow]:
     x = torch.ones(shape or (1, 3, 4, 4))
-    return layer_rows(with_operations(list_layers(net.eval(), x), list_operations(net, x)))
+    return layer_rows(list_all(net.eval(), x))
 
 
 def outline(rows: list[TreeRow], within: int | None = None) -> list[object]:
@@ -62,7 +61,7 @@ def test_blocks_that_repeat_fold_into_one_row_and_operations_stand_where_they_ru
 def test_every_layer_has_one_row_and_a_group_names_none() -> None:
     net = FourBlocksNet().eval()
     x = torch.ones(1, 3, 4, 4)
-    layers = with_operations(list_layers(net, x), list_operations(net, x))
+    layers = list_all(net, x)
     rows = layer_rows(layers)
     assert sorted(row.info.name for row in rows if not row.repeats) == sorted(info.name for info in layers)
     assert all(row.parent is None or row.parent < number for number, row in enumerate(rows))

@@ -10,7 +10,6 @@ from hookviz.cli.parser import Commands, Parser, add_command, add_json, add_mode
 from hookviz.cli.subject import load_subject
 from hookviz.cli.table import table_lines
 from hookviz.describe import kind, title
-from hookviz.hooks.choices import with_operations
 from hookviz.models.model import UNTRAINED
 from hookviz.samples import list_samples
 from hookviz.types import LayerInfo, Layout, TensorInfo
@@ -49,7 +48,7 @@ def run(chosen: argparse.Namespace, console: Console) -> int:
     """Print the layers."""
     chosen.device = "cpu"
     subject = load_subject(chosen, console)
-    layers = with_operations(subject.layers, subject.operations) if chosen.operations else subject.layers
+    layers = subject.layers_and_operations if chosen.operations else subject.layers
     if chosen.json:
         console.json(list(map(as_json, layers)))
     else:

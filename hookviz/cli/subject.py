@@ -17,6 +17,7 @@ from hookviz.class_names import read_class_names
 from hookviz.cli.console import Console
 from hookviz.errors import HookvizError, ImageError
 from hookviz.hooks import list_layers, list_operations
+from hookviz.hooks.operations import list_all
 from hookviz.images import ImageReading, read_image
 from hookviz.models import Model, list_weights, load_model
 from hookviz.models.model import UNTRAINED
@@ -46,8 +47,14 @@ class Subject:
             return list_layers(self.model.module, *self.inputs)
 
     @cached_property
+    def layers_and_operations(self) -> list[LayerInfo]:
+        """Every layer and functional operation, from one forward. Raises as ``layers`` does."""
+        with forward_in_words(self.model.name):
+            return list_all(self.model.module, *self.inputs)
+
+    @cached_property
     def operations(self) -> list[LayerInfo]:
-        """Every functional operation, from one forward. Raises as ``layers`` does."""
+        """Every functional operation, from one forward, in the order of the run. Raises as ``layers`` does."""
         with forward_in_words(self.model.name):
             return list_operations(self.model.module, *self.inputs)
 

@@ -35,16 +35,6 @@ def first_choice(module: nn.Module, layers: Sequence[LayerInfo]) -> list[str]:
     return list(dict.fromkeys([*convolutions, *first_middle_last(others)]))[:3]
 
 
-def with_operations(layers: Sequence[LayerInfo], operations: Sequence[LayerInfo]) -> list[LayerInfo]:
-    """Layers and functional operations in one list, each operation behind the module it runs in."""
-    merged = list(layers)
-    for operation in reversed(operations):
-        path = operation.name.rpartition(".")[0]
-        inside = [number for number, info in enumerate(layers) if not path or f"{info.name}.".startswith(f"{path}.")]
-        merged.insert(inside[-1] + 1 if inside else len(layers), operation)
-    return merged
-
-
 def called(module: nn.Module, layers: Sequence[LayerInfo], kind: type[nn.Module]) -> list[str]:
     """The layers of one kind that ran."""
     names = LayerNames(module)

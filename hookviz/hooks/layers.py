@@ -33,10 +33,13 @@ def list_layers(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerInfo]
         HookvizError: the network cannot be copied, or is a TorchScript module.
         Exception: whatever the forward raises, with a note naming the layer.
     """
-    names = LayerNames(module)
-    rec = _run(module, args, kwargs) if args or kwargs else None
+    return layer_infos(module, _run(module, args, kwargs) if args or kwargs else None)
+
+
+def layer_infos(module: nn.Module, rec: Recording | None) -> list[LayerInfo]:
+    """List the layers with what a recording of all of them says; ``rec`` may be of a copy of ``module``."""
     layouts = {} if rec is None else infer_layouts(module, rec)
-    return [_info(name, layer, rec, layouts.get(name, ())) for name, layer in names.items()]
+    return [_info(name, layer, rec, layouts.get(name, ())) for name, layer in LayerNames(module).items()]
 
 
 def _run(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recording:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -15,6 +16,7 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode
 from hookviz.hooks.attach import BoundHook, HookHandles, is_looking
 from hookviz.hooks.compiled import run_eagerly
 from hookviz.hooks.frames import is_backward
+from hookviz.hooks.layers import layer_infos
 from hookviz.hooks.layouts import layouts_by_shape
 from hookviz.hooks.names import LayerNames
 from hookviz.hooks.operation_names import OperationNames, is_leaf, operation_name, operation_names
@@ -69,15 +71,54 @@ def list_operations(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerI
 
     As ``list_layers``, it runs a private copy in eval mode and leaves everything as it was.
     """
+    return _operation_infos(*_run(module, args, kwargs))
+
+
+def list_all(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerInfo]:
+    """List the layers and the functional operations of one forward, each operation behind the module it runs in.
+
+    As ``list_layers``, it runs a private copy in eval mode and leaves everything as it was.
+    """
+    private, layers, operations = _run(module, args, kwargs)
+    return _merged(layer_infos(module, layers), _operation_infos(private, layers, operations))
+
+
+def _merged(layers: Sequence[LayerInfo], operations: Sequence[LayerInfo]) -> list[LayerInfo]:
+    """Layers and functional operations in one list, each operation behind the module it runs in."""
+    last = {path: place for place, info in enumerate(layers) for path in _around(info.name)}
+    behind: dict[int, list[LayerInfo]] = defaultdict(list)
+    for operation in sorted(operations, key=lambda info: -info.depth):  # what is further in comes first
+        behind[last.get(_module(operation), len(layers) - 1)].append(operation)
+    return [info for place, layer in enumerate(layers) for info in (layer, *behind[place])]
+
+
+def _around(name: str) -> Iterator[str]:
+    """A layer's name and those of the modules that contain it."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+    yield ""
+
+
+def _module(operation: LayerInfo) -> str:
+    return operation.name.rpartition(".")[0]
+
+
+def _run(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[nn.Module, Recording, Recording]:
+    """A private copy, and the shapes of what its layers and its functional operations return in one forward."""
     private = private_copy(module).eval()
     own_args, own_kwargs = each_tensor((args, kwargs), snapshot)
     with (
         random_state_kept(private),
         torch.no_grad(),
         record(private, keep=lambda _: None) as layers,
-        record_operations(private, keep=lambda _: None) as rec,
+        record_operations(private, keep=lambda _: None) as operations,
     ):
         private(*own_args, **own_kwargs)
+    return private, layers, operations
+
+
+def _operation_infos(private: nn.Module, layers: Recording, operations: Recording) -> list[LayerInfo]:
     layout_of = layouts_by_shape(private, layers)
     return [
         LayerInfo(
@@ -91,7 +132,7 @@ def list_operations(module: nn.Module, *args: Any, **kwargs: Any) -> list[LayerI
             is_operation=True,
             other_layouts=tuple(tuple(layout_of(info.shape) for info in call.output_info[1:]) for call in calls),
         )
-        for name, calls in rec.items()
+        for name, calls in operations.items()
     ]
 
 

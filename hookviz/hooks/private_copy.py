@@ -38,6 +38,7 @@ def private_copy(module: nn.Module, *, tensor: Callable[[Tensor], Tensor] | None
     """
     module = eager(module)
     tree = list(module.modules())
+    ids = {id(one) for one in tree}
     # What the memo holds already is what deepcopy uses instead of copying.
     memo: dict[int, Any] = {}
     for one in tree:
@@ -47,7 +48,7 @@ def private_copy(module: nn.Module, *, tensor: Callable[[Tensor], Tensor] | None
     try:
         copied: nn.Module = copy.deepcopy(module, memo)
         for one in tree:
-            _bring_own_hooks(one, memo, {id(other) for other in tree})
+            _bring_own_hooks(one, memo, ids)
             _share_packed_weights(one, memo)
     except Exception as error:
         raise HookvizError(

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from hookviz.class_names import read_class_names
-from hookviz.hooks import Call, Estimate, Overwrite, estimate, list_layers, list_operations
-from hookviz.hooks.choices import with_operations
+from hookviz.hooks import Call, Estimate, Overwrite, estimate
+from hookviz.hooks.operations import list_all
 from hookviz.hooks.structure import leaves
 from hookviz.images import read_image
 from hookviz.images.reading import ImageReading
@@ -136,8 +136,7 @@ def get_result(key: tuple[str, str], _model: Model, _batch: Tensor) -> Any:  # n
 @st.cache_resource(show_spinner=False, max_entries=16)
 def get_layers(key: tuple[str, tuple[int, ...]], _model: Model, _batch: Tensor) -> list[LayerInfo]:  # noqa: ARG001
     """The layers of a model with calls and shapes for an input's shape."""
-    inputs = _model.arguments(_batch)
-    return with_operations(list_layers(_model.module, *inputs), list_operations(_model.module, *inputs))
+    return list_all(_model.module, *_model.arguments(_batch))
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

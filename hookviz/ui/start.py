@@ -1,4 +1,4 @@
-"""The page as an installed package starts it; the same as app.py at the top of the source tree."""
+"""The page as ``hookviz app`` starts it, which has imported what it stands on by then."""
 
 import streamlit as st
 

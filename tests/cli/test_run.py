@@ -173,8 +173,8 @@ def test_a_mistake_of_our_own_is_no_finding(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Python ends with 1 after a traceback, which here would mean that nothing was found."""
-    monkeypatch.setattr(layers, "with_operations", None)
-    assert cli.main(["layers", "simple_cnn", "--operations"]) == 2
+    monkeypatch.setattr(layers, "table_lines", None)
+    assert cli.main(["layers", "simple_cnn"]) == 2
     assert "TypeError: 'NoneType' object is not callable" in capsys.readouterr().err
 
 

@@ -23,7 +23,8 @@ from torchvision.models.feature_extraction import NodePathTracer, create_feature
 from torchvision.models.maxvit import MaxVit
 from torchvision.models.swin_transformer import SwinTransformer
 
-from hookviz.hooks import list_operations, record, record_operations
+from hookviz.hooks import list_layers, list_operations, record, record_operations
+from hookviz.hooks.operations import list_all
 from hookviz.models import load_model
 from tests.hooks.exactness import identical
 from tests.nets import TwoBranchNet, fingerprint, hook_count, same
@@ -202,6 +203,21 @@ def test_listing_gives_names_shapes_and_touches_nothing() -> None:
     assert infos[0].output_shapes == ((1, 64, 16, 16),)
     assert same(fingerprint(net), before)
     assert torch.equal(torch.get_rng_state(), random)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "googlenet", "maxvit_t"])
+def test_one_forward_lists_what_two_do(name: str) -> None:
+    net, x = models.get_model(name, weights=None).eval(), torch.randn(1, 3, 224, 224)
+    listed = list_all(net, x)
+    assert [info for info in listed if not info.is_operation] == list_layers(net, x)
+    assert {info.name: info for info in listed if info.is_operation} == {
+        info.name: info for info in list_operations(net, x)
+    }
+    for number, info in enumerate(listed):
+        if info.is_operation:  # it stands in its module: only others of that module lie between
+            path = info.name.rpartition(".")[0]
+            module = [one.name for one in listed].index(path)
+            assert all(not path or f"{one.name}.".startswith(f"{path}.") for one in listed[module:number])
 
 
 def test_a_name_that_does_not_occur_is_reported() -> None:
