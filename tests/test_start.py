@@ -16,7 +16,7 @@ import asyncio, gc, sys, threading
 import app
 
 async def begin_and_end():
-    async with app.lifespan(app.app):
+    async with app.starting["lifespan"](app.app):
         assert "hookviz.ui.main" not in sys.modules, "the server waits for it"
 
 others = set(threading.enumerate())
