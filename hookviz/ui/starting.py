@@ -50,8 +50,10 @@ def while_importing() -> Iterator[None]:
             st.caption("Importing PyTorch, once for all visitors")
             with st.container(height=1, border=False):
                 _show_each_kind()
-    yield
-    place.empty()
+    try:
+        yield
+    finally:
+        place.empty()
 
 
 def _show_each_kind() -> None:

@@ -8,9 +8,11 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser import expected
+from tests.browser.conftest import NewServer, NewVisitor
 from tests.browser.server import Server
 from tests.browser.visitor import Visitor
 
+IMPORTING = "Importing PyTorch, once for all visitors"
 KEYS = ("model", "weights", "upload", "sample", "layers", "sort", "scale", "cmap", "predictions", "device")
 
 
@@ -78,3 +80,20 @@ def test_every_widget_has_the_key_it_is_known_by(visitor: Visitor) -> None:
     expect(visitor.widget("camera")).to_have_count(0)
     visitor.toggle("use-camera")
     expect(visitor.widget("camera")).to_have_count(1)
+
+
+def test_who_comes_while_torch_is_imported_is_told_so(new_server: NewServer, new_visitor: NewVisitor) -> None:
+    """Nothing else is to be seen then, whatever the browser fetches."""
+    server = new_server()
+    visitor = new_visitor(server)
+    visitor.page.goto(server.url)
+    sentence = visitor.page.get_by_text(IMPORTING)
+    expect(sentence).to_be_visible()
+    visitor.page.wait_for_timeout(300)
+    box = sentence.bounding_box()
+    below = expected.pixels(visitor.page.screenshot())[round(box["y"] + box["height"]) :] if box else None
+    assert below is not None
+    assert (below == below[-1, -1]).all()
+    visitor.page.wait_for_selector(".st-key-predictions")
+    expect(sentence).to_have_count(0)
+    visitor.idle().assert_cards("conv_stem", "blocks.4.0.conv_pw", "conv_head")

@@ -86,10 +86,12 @@ class Visitor:
 
     def idle(self) -> Visitor:
         """Wait until the server has answered all that was asked, and the page shows it."""
-        self._wait_until_still()
-        self._wait_for(lambda: self._conversation.answered)
-        self._wait_until_still()
-        return self
+        while True:
+            asked = self._conversation.asked
+            self._wait_until_still()
+            if self._conversation.answered and self._conversation.asked == asked:
+                return self
+            self._wait_for(lambda: self._conversation.answered)
 
     def _wait_until_still(self) -> None:
         self.page.evaluate("window.stillSince = null")
