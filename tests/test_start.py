@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tests.browser.server import free_port
 
 ROOT = Path(__file__).parents[1]
 
@@ -46,9 +47,7 @@ def test_the_page_opens_in_the_reader_s_browser(tmp_path: Path) -> None:
     browser.write_text(f"#!/bin/sh\necho \"$1\" > '{opened}'\n")
     browser.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     options = ["--server.headless", "false", "--server.port", str(port)]
     server = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", "app.py", *options],
