@@ -13,17 +13,17 @@ from tests.browser.server import free_port
 ROOT = Path(__file__).parents[1]
 
 _STARTED = """
-import asyncio, gc, sys, threading
+import asyncio, gc, sys, time
 import app
 
 async def begin_and_end():
     async with app.starting["lifespan"](app.app):
         assert "hookviz.ui.main" not in sys.modules, "the server waits for it"
 
-others = set(threading.enumerate())
 asyncio.run(begin_and_end())
-for thread in set(threading.enumerate()) - others:
-    thread.join()
+until = time.monotonic() + 100
+while "hookviz.ui.freed_memory" not in sys.modules and time.monotonic() < until:
+    time.sleep(0.1)
 print("hookviz.ui.main" in sys.modules, "timm" in sys.modules, gc.isenabled())
 """
 

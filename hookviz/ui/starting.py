@@ -20,9 +20,14 @@ _PAGE = "hookviz.ui.main"
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Import what the page stands on while the first browser loads, which takes it about as long."""
-    Thread(target=_import_page, daemon=True).start()
+    Thread(target=_prepare, daemon=True).start()
     asyncio.get_running_loop().call_soon(_show)
     yield
+
+
+def _prepare() -> None:
+    _import_page()
+    import_module("hookviz.ui.freed_memory").hold_freed_memory()
 
 
 def _import_page() -> None:

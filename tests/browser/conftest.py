@@ -31,8 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name == "browser":
             item.add_marker(pytest.mark.browser)
-            # A browser on a busy machine may miss a deadline; what fails three times is wrong.
-            item.add_marker(pytest.mark.flaky(reruns=2))
+            if item.get_closest_marker("slow") is None:
+                # A browser on a busy machine may miss a deadline; what fails three times is wrong.
+                item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
@@ -29,7 +30,7 @@ class Probe(BaseHTTPRequestHandler):
 
 
 def facts() -> dict[str, Any]:
-    """Resident models, hooks on them, bytes kept, pyplot figures, and the process's resident memory."""
+    """Resident models, hooks on them, bytes kept, pyplot figures, and the process's allocated and resident bytes."""
     if "hookviz.ui.resources" not in sys.modules:
         return {}
     from hookviz.ui import resources
@@ -45,8 +46,24 @@ def facts() -> dict[str, Any]:
         "bytes_allowed": resources.BYTES_KEPT,
         "models_allowed": resources.MODELS_KEPT,
         "pyplot_figures": len(pyplot.get_fignums()) if pyplot else 0,
+        "in_use": _allocated(),
         "resident": int(Path("/proc/self/statm").read_text().split()[1]) * 4096,
     }
+
+
+class _MallocInfo(ctypes.Structure):
+    """glibc's ``struct mallinfo2``, summed over all threads' heaps."""
+
+    _names = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    _fields_ = tuple((name, ctypes.c_size_t) for name in _names)
+
+
+def _allocated() -> int:
+    """Bytes that ``malloc`` gave out and did not get back."""
+    read = ctypes.CDLL(None).mallinfo2
+    read.restype = _MallocInfo
+    info = read()
+    return int(info.uordblks + info.hblkhd)
 
 
 def end_with(parent: int) -> None:
