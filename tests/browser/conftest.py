@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.server import Server, started
 from tests.browser.visitor import Visitor
@@ -22,6 +22,8 @@ _FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+WINDOW: ViewportSize = {"width": 1440, "height": 1000}
 
 NewVisitor = Callable[..., Visitor]
 NewServer = Callable[..., Server]
@@ -70,8 +72,8 @@ def new_visitor(chromium: Browser, server: Server) -> Iterator[NewVisitor]:
     visitors: list[Visitor] = []
 
     def make(other: Server | None = None) -> Visitor:
-        context = chromium.new_context(viewport={"width": 1440, "height": 1000}, accept_downloads=True)
-        visitors.append(Visitor(context, (other or server).url))
+        context = chromium.new_context(viewport=WINDOW)
+        visitors.append(Visitor(context.new_page(), (other or server).url))
         return visitors[-1]
 
     yield make
@@ -81,9 +83,19 @@ def new_visitor(chromium: Browser, server: Server) -> Iterator[NewVisitor]:
     assert errors == []
 
 
+@pytest.fixture(scope="session")
+def tab(chromium: Browser) -> Page:
+    """A tab for one visitor after the other: what draws the page stays compiled, which halves the time of a view."""
+    return chromium.new_context(viewport=WINDOW).new_page()
+
+
 @pytest.fixture
-def visitor(new_visitor: NewVisitor) -> Visitor:
-    return new_visitor()
+def visitor(tab: Page, server: Server) -> Iterator[Visitor]:
+    """Somebody at the page, and nobody else."""
+    one = Visitor(tab, server.url)
+    yield one
+    one.leave()
+    assert one.console_errors == []
 
 
 @pytest.fixture

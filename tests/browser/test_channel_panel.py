@@ -236,7 +236,7 @@ def test_a_vector_has_no_overview(visitor: Visitor) -> None:
 def narrow(chromium: Browser, server: Server) -> Iterator[Visitor]:
     """A phone: 390 pixels wide, touched."""
     context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    yield Visitor(context, server.url)
+    yield Visitor(context.new_page(), server.url)
     context.close()
 
 

@@ -27,7 +27,7 @@ def log_before(server: Server) -> int:
 def visitor(chromium: Browser, server: Server, log_before: int) -> Iterator[Visitor]:
     """One look at the page by somebody who only looks: the tests here share it."""
     context = chromium.new_context(viewport={"width": 1440, "height": 1000})
-    yield Visitor(context, server.url).open()
+    yield Visitor(context.new_page(), server.url).open()
     context.close()
 
 

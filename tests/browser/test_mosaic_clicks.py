@@ -105,7 +105,7 @@ def expected_url(png: bytes) -> str:
 def narrow(chromium: Browser, server: Server) -> Iterator[Visitor]:
     """A phone: 390 pixels wide, touched."""
     context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    yield Visitor(context, server.url)
+    yield Visitor(context.new_page(), server.url)
     context.close()
 
 
@@ -158,7 +158,7 @@ def test_click_opens_the_right_channel_on_a_zoomed_page(visitor: Visitor, zoom: 
 def test_click_opens_the_right_channel_where_the_browser_zooms(chromium: Browser, server: Server) -> None:
     """150 %: fewer CSS pixels for the page, more device pixels for each."""
     context = chromium.new_context(viewport={"width": 960, "height": 640}, device_scale_factor=1.5)
-    visitor = Visitor(context, server.url).open(**VIEW, layer=DEEP)
+    visitor = Visitor(context.new_page(), server.url).open(**VIEW, layer=DEEP)
     for place in (0, 7, 35, 56, 63):
         click(visitor, place)
         expect_open(visitor, place)

@@ -41,7 +41,7 @@ def resnet18(visitor: Visitor, *layers: str) -> Visitor:
 def reader(chromium: Browser, server: Server) -> Iterator[Visitor]:
     """Somebody who filters the tree of resnet18 and chooses nothing: tests that do no more share the page."""
     context = chromium.new_context(viewport={"width": 1440, "height": 1000})
-    yield resnet18(Visitor(context, server.url), "layer2.0.conv2")
+    yield resnet18(Visitor(context.new_page(), server.url), "layer2.0.conv2")
     context.close()
 
 

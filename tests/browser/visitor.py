@@ -37,12 +37,11 @@ _TITLES_FROM_TOP = """all => all.map(one => [one.getBoundingClientRect().top, on
 class _Conversation:
     """What browser and server said: runs of the script that were asked for, and whether the last has ended."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self) -> None:
         self.asked = 0
         self.answered = True
-        page.on("websocket", self._listen)
 
-    def _listen(self, socket: WebSocket) -> None:
+    def listen(self, socket: WebSocket) -> None:
         socket.on("framesent", self._sent)
         socket.on("framereceived", self._received)
 
@@ -60,19 +59,37 @@ class _Conversation:
 
 
 class Visitor:
-    """One fresh browser context with one page of the app."""
+    """Somebody with a page of the app in a tab of their browser."""
 
-    def __init__(self, context: BrowserContext, url: str) -> None:
-        self.context = context
-        self.page: Page = context.new_page()
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
         self.requests: list[str] = []
         self.console_errors: list[str] = []
         self._url = url
         self._folder = TemporaryDirectory()
-        self._conversation = _Conversation(self.page)
+        self._conversation = _Conversation()
+        self._heard: dict[str, Callable[..., None]] = {
+            "websocket": self._conversation.listen,
+            "request": lambda request: self.requests.append(request.url),
+            "pageerror": lambda error: self.console_errors.append(str(error)),
+        }
+        for event, listener in self._heard.items():
+            page.on(event, listener)  # type: ignore[call-overload]
         self.page.set_default_timeout(SLOW)
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("pageerror", lambda error: self.console_errors.append(str(error)))
+
+    @property
+    def context(self) -> BrowserContext:
+        return self.page.context
+
+    def leave(self) -> None:
+        """Hear no more of the page, and leave its tab as a new one would be."""
+        for event, listener in self._heard.items():
+            self.page.remove_listener(event, listener)
+        if self.page.url.startswith("http"):
+            self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        self.page.goto("about:blank")
+        self.page.mouse.move(0, 0)
+        self.context.clear_cookies()
 
     def open(self, **view: str | list[str]) -> Visitor:
         """Go to the address of a view, such as ``open(model="resnet18", layer=["bn1"])``."""

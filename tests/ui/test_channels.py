@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ from streamlit.testing.v1 import AppTest
 from hookviz.layer_picture import Display, arranged
 from hookviz.look import look
 from hookviz.types import Layout
-from hookviz.ui import resources
+from hookviz.ui import cycle_collector, resources
 from hookviz.ui.channel_panel import channel_numbers
 from hookviz.ui.channel_readout import block_of, is_double
-from hookviz.ui.cycle_collector import set_aside_what_is_there
+from hookviz.ui.cycle_collector import collect_set_aside, set_aside
 
 APP = str(Path(__file__).parents[2] / "app.py")
 DISPLAY: Display = {"scale": "channel", "robust": False, "cmap": "viridis"}
@@ -120,7 +121,7 @@ def test_address_opens_the_channel_and_keeps_what_each_card_shows() -> None:
     assert "item0" not in kept
 
 
-def test_what_is_set_aside_still_goes_with_its_last_name_and_its_cycles_with_the_next_session() -> None:
+def test_what_is_set_aside_still_goes_with_its_last_name_and_its_cycles_when_they_are_looked_for() -> None:
     """C75."""
 
     class Node:
@@ -128,11 +129,26 @@ def test_what_is_set_aside_still_goes_with_its_last_name_and_its_cycles_with_the
 
     alone, first, second = Node(), Node(), Node()
     first.other, second.other = second, first
-    set_aside_what_is_there()
+    collect_set_aside()
     gone = [weakref.ref(one) for one in (alone, first)]
     del alone
     assert gone[0]() is None
     del first, second
-    set_aside_what_is_there()
+    gc.collect()
+    assert gone[1]() is not None, "it was not set aside: the test shows nothing"
+    collect_set_aside()
     assert gone[1]() is None
+    gc.unfreeze()
+
+
+def test_cycles_that_were_set_aside_are_looked_for_after_a_first_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_for = Event()
+    monkeypatch.setattr(cycle_collector, "collect_set_aside", looked_for.set)
+    with set_aside(first=False):
+        pass
+    assert not looked_for.wait(1.5)
+    with set_aside(first=True):
+        pass
+    assert not looked_for.is_set(), "the reader waits for it"
+    assert looked_for.wait(5)
     gc.unfreeze()
