@@ -111,7 +111,9 @@ def test_code_on_the_first_network_shown_gives_what_the_page_shows(kind: LabKind
         assert printed.splitlines() == [f"{shares[index]:.1%}  class {index}" for index in best]
 
 
-@pytest.mark.parametrize("layer", ["layer1.0.bn1", "layer2.0.relu", "layer4.1.conv2"])
+@pytest.mark.parametrize(
+    "layer", ["layer1.0.bn1", pytest.param("layer2.0.relu", marks=pytest.mark.slow), "layer4.1.conv2"]
+)
 @pytest.mark.parametrize("kind", ["backward", "backward_pre"])
 def test_code_where_torch_s_own_hook_raises_sets_it_on_tensors(layer: str, kind: LabKind) -> None:
     """Of an untrained network, whose values are hookviz's own, the code says so."""
@@ -184,8 +186,8 @@ def test_code_for_weights_given_as_a_file(tmp_path: Path) -> None:
     ("name", "layer"),
     [
         ("ssdlite320_mobilenet_v3_large", "backbone.features.0.0"),
-        ("lraspp_mobilenet_v3_large", "backbone.0"),
-        ("mc3_18", "stem.0"),
+        pytest.param("lraspp_mobilenet_v3_large", "backbone.0", marks=pytest.mark.slow),
+        pytest.param("mc3_18", "stem.0", marks=pytest.mark.slow),
         ("raft_small", "feature_encoder.convnormrelu"),
     ],
 )

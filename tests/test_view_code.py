@@ -153,7 +153,7 @@ def test_both_scripts_give_what_the_page_shows(case: str, tmp_path: Path) -> Non
         pytest.param("swin_v2_t", "features.1.0.mlp.0", {}, marks=pytest.mark.slow),
         ("vit_b_16", "encoder.layers.encoder_layer_0.self_attention", {"path": "0", "channel": 5}),
         pytest.param("lraspp_mobilenet_v3_large", "backbone", {"path": "high"}, marks=pytest.mark.slow),
-        ("r3d_18", "layer1", {"selection": Selection(depth=3), "order": "mean"}),
+        pytest.param("r3d_18", "layer1", {"selection": Selection(depth=3), "order": "mean"}, marks=pytest.mark.slow),
     ],
 )
 def test_scripts_of_other_layouts_and_of_untrained_networks(

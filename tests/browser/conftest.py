@@ -66,23 +66,6 @@ def new_server(chromium: Browser, tmp_path: Path) -> Iterator[NewServer]:
         yield lambda *words: servers.enter_context(started(tmp_path, *words))
 
 
-@pytest.fixture
-def new_visitor(chromium: Browser, server: Server) -> Iterator[NewVisitor]:
-    """Makes visitors, each in a browser of their own; at the end none of them may have met an error in the page."""
-    visitors: list[Visitor] = []
-
-    def make(other: Server | None = None) -> Visitor:
-        context = chromium.new_context(viewport=WINDOW)
-        visitors.append(Visitor(context.new_page(), (other or server).url))
-        return visitors[-1]
-
-    yield make
-    errors = [error for one in visitors for error in one.console_errors]
-    for one in visitors:
-        one.context.close()
-    assert errors == []
-
-
 @pytest.fixture(scope="session")
 def tab(chromium: Browser) -> Page:
     """A tab for one visitor after the other: what draws the page stays compiled, which halves the time of a view."""
@@ -90,12 +73,29 @@ def tab(chromium: Browser) -> Page:
 
 
 @pytest.fixture
-def visitor(tab: Page, server: Server) -> Iterator[Visitor]:
-    """Somebody at the page, and nobody else."""
-    one = Visitor(tab, server.url)
-    yield one
-    one.leave()
-    assert one.console_errors == []
+def new_visitor(chromium: Browser, server: Server, tab: Page) -> Iterator[NewVisitor]:
+    """Makes visitors: the first in the tab, others in browsers of their own. None may meet an error in the page."""
+    visitors: list[Visitor] = []
+
+    def make(other: Server | None = None, *, fresh: bool = False) -> Visitor:
+        page = chromium.new_context(viewport=WINDOW).new_page() if fresh or visitors else tab
+        visitors.append(Visitor(page, (other or server).url))
+        return visitors[-1]
+
+    tab.set_viewport_size(WINDOW)
+    yield make
+    for one in visitors:
+        if one.page is tab:
+            one.leave()
+        else:
+            one.context.close()
+    assert [error for one in visitors for error in one.console_errors] == []
+
+
+@pytest.fixture
+def visitor(new_visitor: NewVisitor) -> Visitor:
+    """Somebody at the page, the first one."""
+    return new_visitor()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import pytest
 from PIL import Image, ImageOps
 
 from tests.browser import expected, pictures
@@ -55,6 +56,7 @@ def test_upload_layers_sort_and_model_lead_to_an_address_that_restores_the_view(
     assert there.input_picture() == here.input_picture()
 
 
+@pytest.mark.slow
 def test_address_of_a_sample_restores_the_view_in_a_fresh_browser(new_visitor: NewVisitor) -> None:
     here = new_visitor().open(model="resnet18", weights="untrained", layer=["layer1.0.conv1", "layer4.1.conv2"])
     here.press("sample", "Zone plate").select("sort", "Maximum, largest first").select("cmap", "gray")

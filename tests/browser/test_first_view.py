@@ -85,7 +85,7 @@ def test_every_widget_has_the_key_it_is_known_by(visitor: Visitor) -> None:
 def test_who_comes_while_torch_is_imported_is_told_so(new_server: NewServer, new_visitor: NewVisitor) -> None:
     """Nothing else is to be seen then, whatever the browser fetches."""
     server = new_server()
-    visitor = new_visitor(server)
+    visitor = new_visitor(server, fresh=True)
     visitor.page.goto(server.url)
     sentence = visitor.page.get_by_text(IMPORTING)
     expect(sentence).to_be_visible()

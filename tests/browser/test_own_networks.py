@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from torchvision.transforms import v2
 
@@ -44,6 +45,7 @@ def test_visitor_cannot_have_code_loaded(new_visitor: NewVisitor) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_words_that_the_page_does_not_know_are_said(new_server: NewServer, new_visitor: NewVisitor) -> None:
     (sentence,) = new_visitor(new_server("--modle", "x:y")).open().sentences()
     assert "unrecognized arguments: --modle x:y" in sentence

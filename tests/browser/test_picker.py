@@ -275,6 +275,7 @@ def interaction(visitor: Visitor) -> list[float]:
     return times
 
 
+@pytest.mark.slow
 def test_tree_of_more_than_four_hundred_layers_is_as_quick_as_a_small_one(new_visitor: NewVisitor) -> None:
     small = resnet18(new_visitor(), "conv1")
     large = new_visitor().open(model="resnet152", weights="untrained", layer="conv1").open_tree()

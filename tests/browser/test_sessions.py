@@ -38,7 +38,7 @@ def test_reruns_that_interrupt_a_slow_model_leave_no_lock_and_no_hook(new_visito
     other.press("sample", "Colours").press("sample", "Digit 3")
     normal = time.monotonic() - started
 
-    hasty = new_visitor().open(model="resnet152", weights="untrained", layer="layer4.2.conv3")
+    hasty = new_visitor().open(model="resnet50", weights="untrained", layer="layer4.2.conv3")
     samples = ("Gratings", "Zone plate", "Checkerboard", "Colours", "Digit 3", "Digit 8", "Grace Hopper")
     for name in samples:
         hasty.widget("sample").get_by_role("radio", name=name, exact=True).click()
@@ -48,8 +48,8 @@ def test_reruns_that_interrupt_a_slow_model_leave_no_lock_and_no_hook(new_visito
     assert time.monotonic() - started < 3 * normal + 5
     hasty.idle()
     assert hasty.sentences() == []
-    assert hasty.mosaic(0) == expected.layer_picture(expected.network("resnet152"), expected.hopper(), "layer4.2.conv3")
-    again = new_visitor().open(model="resnet152", weights="untrained", layer="layer4.2.conv3")
+    assert hasty.mosaic(0) == expected.layer_picture(expected.network("resnet50"), expected.hopper(), "layer4.2.conv3")
+    again = new_visitor().open(model="resnet50", weights="untrained", layer="layer4.2.conv3")
     assert again.mosaic(0) == hasty.mosaic(0)
     assert server.facts()["hooks"] == 0
 
@@ -59,7 +59,7 @@ def test_sessions_that_captured_much_and_closed_leave_a_bounded_rest(new_visitor
     """C75: what is kept stays within its bound, whoever came and went, and memory does not grow with visitors."""
     resident = []
     for turn in range(6):
-        visitor = new_visitor().open(**VIEW, layer=ALL_STAGES)
+        visitor = new_visitor(fresh=True).open(**VIEW, layer=ALL_STAGES)
         visitor.upload("noise.png", pictures.encoded(pictures.noise(750 + turn), "PNG"))
         assert len(visitor.titles()) == len(ALL_STAGES)
         visitor.context.close()

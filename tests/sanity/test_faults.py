@@ -30,7 +30,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(
     params=[
-        "lite0",
+        pytest.param("lite0", marks=pytest.mark.slow),  # each test takes seconds; ``ON_BOTH`` has it run always
         "teaching",
         pytest.param("digits", marks=pytest.mark.slow),  # a minute of training
     ]
@@ -39,6 +39,11 @@ def known(request: pytest.FixtureRequest) -> Known:
     if request.param == "digits":
         return networks.digits_resnet(request.getfixturevalue("checkpoint"))
     return {"lite0": networks.lite0, "teaching": networks.teaching}[request.param]()
+
+
+ON_BOTH = pytest.mark.parametrize(
+    "known", ["lite0", "teaching", pytest.param("digits", marks=pytest.mark.slow)], indirect=True
+)
 
 
 def found(report: Report, kind: str) -> Finding:
@@ -86,6 +91,7 @@ INPUTS: dict[str, tuple[Callable[[Model, Image.Image], Tensor], str, str]] = {
 }
 
 
+@ON_BOTH
 @pytest.mark.parametrize("mistake", INPUTS)
 def test_an_input_prepared_wrongly_is_named(known: Known, mistake: str) -> None:
     if ("BGR" in mistake and known.is_grey) or ("squashed" in mistake and known.is_square):
@@ -107,6 +113,7 @@ def test_a_prepared_tensor_tells_by_its_values(known: Known, mistake: str) -> No
     assert words in found(check(model, tensors, against=None), kind).what
 
 
+@ON_BOTH
 def test_the_right_preparation_raises_no_alarm(known: Known) -> None:
     model = known.load()
     for report in (
@@ -116,6 +123,7 @@ def test_the_right_preparation_raises_no_alarm(known: Known) -> None:
         assert [one for one in report.findings if one.area == "input"] == []
 
 
+@ON_BOTH
 def test_a_nan_weight_is_named_with_its_layer_and_where_it_shows(known: Known) -> None:
     model = known.load()
     networks.layer(model, known.inner).weight.data.view(-1)[5] = float("nan")
@@ -203,6 +211,7 @@ def test_a_layer_scaled_by_a_thousand_is_named(known: Known) -> None:
     assert one.severity == "warning"
 
 
+@ON_BOTH
 def test_batch_norms_in_train_mode_are_named(known: Known) -> None:
     model = known.load()
     norms = [name for name, one in model.module.named_modules() if isinstance(one, nn.BatchNorm2d)]
@@ -243,6 +252,7 @@ def test_the_right_head_is_not_suspected(known: Known) -> None:
     assert all(one.rank is not None for one in report.answers)
 
 
+@ON_BOTH
 def test_stock_networks_give_notes_at_most(known: Known) -> None:
     report = check(known.load(), list(known.images))
     assert {one.severity for one in report.findings} <= {"note"}, str(report)
