@@ -8,13 +8,20 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
+from pathlib import Path
+from runpy import run_path
 from threading import Thread
 
 import streamlit as st
 from streamlit.cli_util import open_browser
+from streamlit.runtime import app_session
 from streamlit.web.server.server_util import get_url
 
 _PAGE = "hookviz.ui.main"
+
+# Before the first visitor comes. By its path, as this file itself: importing it would import torch first.
+_unsent_elements = run_path(str(Path(__file__).with_name("unsent_elements.py")))
+app_session.ForwardMsgQueue = _unsent_elements["UnsentElements"]  # type: ignore[attr-defined]
 
 
 @asynccontextmanager
