@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypedDict
 
+from hookviz.ui import state
 from hookviz.ui.own_component import own_component
 
 _show = own_component("bar_rows")
@@ -25,7 +26,7 @@ def show_bar_rows(  # noqa: PLR0913 - what is shown, and what choosing a row doe
     *,
     label: str,
     does: str,
-    on_choice: Callable[[], None],
+    on_choice: Callable[[str], None],
     heads: Sequence[str] = (),
     finds: str = "",
 ) -> None:
@@ -44,5 +45,11 @@ def show_bar_rows(  # noqa: PLR0913 - what is shown, and what choosing a row doe
             "does": does,
             "finds": finds,
         },
-        on_choice_change=on_choice,
+        on_choice_change=lambda: _tell(key, on_choice),
     )
+
+
+def _tell(key: str, on_choice: Callable[[str], None]) -> None:
+    chosen = state.row_chosen(key)
+    if chosen is not None:
+        on_choice(chosen)

@@ -145,7 +145,7 @@ def _show_moved(outcome: EditOutcome) -> None:
         moved_rows(moved),
         label="Layers that moved most",
         does="Show",
-        on_choice=lambda: state.show_layer_too(state.row_chosen(_MOVED), MOST_LAYERS),
+        on_choice=lambda layer: state.show_layer_too(layer, MOST_LAYERS),
         finds="card",
     )
 

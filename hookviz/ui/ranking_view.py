@@ -159,7 +159,7 @@ def _show(position: int, ranking: ChannelRanking) -> None:
         label=f"The {_SHOWN} channels with the largest {_TITLES[by].lower()}",
         does="Open channel",
         heads=["channel", "", *(_TITLES[one].lower() for one in available)],
-        on_choice=lambda: state.walk_to(position, int(state.row_chosen(key))),
+        on_choice=lambda channel: state.walk_to(position, int(channel)),
         finds=f"st-key-channel-{position}",
     )
     st.caption(_about(ranking))

@@ -121,6 +121,26 @@ def test_address_opens_the_channel_and_keeps_what_each_card_shows() -> None:
     assert "item0" not in kept
 
 
+def _hears_of_what_is_gone() -> None:
+    import streamlit as st
+
+    from hookviz.ui import state
+
+    state.begin()
+    state.take_choice()
+    state.take_channel(0)
+    state.take_step(0)
+    state.take_block(0)
+    state.take_position("at", 0)
+    st.text(f"{state.row_chosen('rows')} {state.step_taken(0)} {state.channel_turn(0)} {state.position_turn('at', 0)}")
+
+
+def test_a_choice_in_a_part_of_the_page_that_was_replaced_meanwhile_changes_nothing() -> None:
+    app = AppTest.from_function(_hears_of_what_is_gone).run()
+    assert not app.exception
+    assert [one.value for one in app.text] == ["None None 0 0"]
+
+
 def test_what_is_set_aside_still_goes_with_its_last_name_and_its_cycles_when_they_are_looked_for() -> None:
     """C75."""
 

@@ -7,6 +7,7 @@ from typing import TypedDict
 import streamlit as st
 
 from hookviz.ui.state.cards import asked_number, put_in_address
+from hookviz.ui.state.heard import heard
 from hookviz.ui.state.notes import changed
 
 
@@ -54,17 +55,19 @@ def readout_key(position: int) -> str:
 def take_channel(position: int) -> None:
     """Open or close a channel as the card says."""
     changed()
-    choice: ChannelChoice = st.session_state[wire_key(position)].choice
-    st.session_state[_open(position)] = choice["channel"]
-    st.session_state[_turn(position)] = choice["turn"]
+    choice: ChannelChoice | None = heard(wire_key(position), "choice")
+    if choice is not None:
+        st.session_state[_open(position)] = choice["channel"]
+        st.session_state[_turn(position)] = choice["turn"]
 
 
 def take_step(position: int) -> None:
     """Note where the keys walked to; the card knows its order, and goes there."""
     changed()
-    step: Step = st.session_state[mosaic_key(position)].step
-    st.session_state[_step(position)] = step
-    st.session_state[_turn(position)] = step["turn"]
+    step: Step | None = heard(mosaic_key(position), "step")
+    if step is not None:
+        st.session_state[_step(position)] = step
+        st.session_state[_turn(position)] = step["turn"]
 
 
 def walk_to(position: int, channel: int) -> None:
@@ -80,7 +83,7 @@ def step_taken(position: int) -> Step | None:
 
 def take_block(position: int) -> None:
     """Note which values are asked for."""
-    st.session_state[_block(position)] = st.session_state[readout_key(position)].block
+    st.session_state[_block(position)] = heard(readout_key(position), "block")
 
 
 def block_asked_for(position: int, of: str) -> int | None:

@@ -7,6 +7,7 @@ from typing import TypedDict
 
 import streamlit as st
 
+from hookviz.ui.state.heard import heard
 from hookviz.ui.state.keys import ASKED_LAYERS, LAYERS, TREE
 from hookviz.ui.state.notes import changed, note, shortened
 
@@ -54,15 +55,16 @@ def choose_layers(names: Sequence[str]) -> None:
 def take_choice() -> None:
     """Choose the layers that are marked in the tree."""
     changed()
-    choice: TreeChoice = st.session_state[TREE].choice
-    st.session_state[LAYERS] = list(choice["layers"])
-    st.session_state[_TREE_TURN] = choice["turn"]
+    choice: TreeChoice | None = heard(TREE, "choice")
+    if choice is not None:
+        st.session_state[LAYERS] = list(choice["layers"])
+        st.session_state[_TREE_TURN] = choice["turn"]
 
 
-def row_chosen(key: str) -> str:
-    """What the reader chose in a table of bars; choosing clears the notes."""
+def row_chosen(key: str) -> str | None:
+    """What the reader chose in a table of bars, if that is there still; choosing clears the notes."""
     changed()
-    chosen: str = st.session_state[key].choice
+    chosen: str | None = heard(key, "choice")
     return chosen
 
 

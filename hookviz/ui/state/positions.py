@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, TypedDict
 import streamlit as st
 
 from hookviz.ui.state.cards import asked_of_card, put_in_address
+from hookviz.ui.state.heard import heard
 from hookviz.ui.state.notes import changed, note, shortened
 
 Position: TypeAlias = tuple[int, int]
@@ -30,7 +31,9 @@ def places_key(where: Where, card: int) -> str:
 def take_position(where: Where, card: int) -> None:
     """Look at the position that the map says."""
     changed()
-    choice: _Choice = st.session_state[places_key(where, card)].position
+    choice: _Choice | None = heard(places_key(where, card), "position")
+    if choice is None:
+        return
     position = choice["position"]
     st.session_state[_chosen(where, card)] = None if position is None else (position[0], position[1])
     st.session_state[_turn(where, card)] = choice["turn"]
