@@ -10,7 +10,6 @@ from pathlib import Path
 from hookviz.hooks.warm_memory import BYTES_KEPT_WARM, keep_memory_warm
 
 _SECONDS = 2.0
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
 
 
 def hold_freed_memory() -> None:
@@ -47,4 +46,4 @@ def _give_all() -> int:
 
 def resident_bytes() -> int:
     """The memory that the process has from the kernel, as Linux tells it."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_BYTES
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -34,7 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent.name == "browser":
             item.add_marker(pytest.mark.browser)
             if item.get_closest_marker("slow") is None:
-                # A browser on a busy machine may miss a deadline; what fails three times is wrong.
+                # A browser on a busy machine may miss a deadline; what fails three times is wrong. What slow tests
+                # measure over minutes has to hold the first time.
                 item.add_marker(pytest.mark.flaky(reruns=2))
 
 

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 from streamlit.web import cli
@@ -34,6 +33,7 @@ def facts() -> dict[str, Any]:
     if "hookviz.ui.resources" not in sys.modules:
         return {}
     from hookviz.ui import resources
+    from hookviz.ui.freed_memory import resident_bytes
     from tests.nets import hook_count
 
     gc.collect()
@@ -47,7 +47,7 @@ def facts() -> dict[str, Any]:
         "models_allowed": resources.MODELS_KEPT,
         "pyplot_figures": len(pyplot.get_fignums()) if pyplot else 0,
         "in_use": _allocated(),
-        "resident": int(Path("/proc/self/statm").read_text().split()[1]) * 4096,
+        "resident": resident_bytes(),
     }
 
 

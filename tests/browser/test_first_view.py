@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser import expected
-from tests.browser.conftest import NewServer, NewVisitor
+from tests.browser.conftest import WINDOW, NewServer, NewVisitor
 from tests.browser.server import Server
 from tests.browser.visitor import Visitor
 
@@ -26,7 +26,7 @@ def log_before(server: Server) -> int:
 @pytest.fixture(scope="module")
 def visitor(chromium: Browser, server: Server, log_before: int) -> Iterator[Visitor]:
     """One look at the page by somebody who only looks: the tests here share it."""
-    context = chromium.new_context(viewport={"width": 1440, "height": 1000})
+    context = chromium.new_context(viewport=WINDOW)
     yield Visitor(context.new_page(), server.url).open()
     context.close()
 
